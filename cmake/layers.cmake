@@ -1,0 +1,37 @@
+# strata_layer(name [DEPS layer...] [LIBS library...]): the sources of src/<name>, a static library that sees only
+# the public headers and src/. Sub-folders belong to the layer, except src/codegen/llvm, which is a module.
+set(STRATA_LAYERS "" CACHE INTERNAL "")
+function(strata_layer name)
+  cmake_parse_arguments(L "" "" "DEPS;LIBS" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "/src/codegen/llvm/")
+  set(target strata_${name})
+  if(sources)
+    add_library(${target} STATIC ${sources})
+    set(scope PUBLIC)
+    target_link_libraries(${target} PRIVATE strata_flags)
+  else()
+    add_library(${target} INTERFACE)
+    set(scope INTERFACE)
+  endif()
+  target_include_directories(${target} ${scope}
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
+  foreach(dep ${L_DEPS})
+    target_link_libraries(${target} ${scope} strata_${dep})
+  endforeach()
+  target_link_libraries(${target} ${scope} ${L_LIBS})
+  set(STRATA_LAYERS ${STRATA_LAYERS} ${name} CACHE INTERNAL "")
+endfunction()
+
+# Links every layer, whole, into one library.
+function(strata_link_layers target)
+  foreach(name ${STRATA_LAYERS})
+    get_target_property(type strata_${name} TYPE)
+    if(type STREQUAL "STATIC_LIBRARY")
+      target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:$<LINK_LIBRARY:WHOLE_ARCHIVE,strata_${name}>>)
+    endif()
+  endforeach()
+  target_include_directories(${target} PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
+  target_compile_features(${target} PUBLIC cxx_std_20)
+endfunction()
