@@ -20,16 +20,18 @@ function(strata_layer name)
     target_link_libraries(${target} ${scope} strata_${dep})
   endforeach()
   target_link_libraries(${target} ${scope} ${L_LIBS})
+  set(STRATA_LIBS_${name} ${L_LIBS} CACHE INTERNAL "")
   set(STRATA_LAYERS ${STRATA_LAYERS} ${name} CACHE INTERNAL "")
 endfunction()
 
-# Links every layer, whole, into one library.
+# Puts every layer's objects, and what the layers link, into one library.
 function(strata_link_layers target)
   foreach(name ${STRATA_LAYERS})
     get_target_property(type strata_${name} TYPE)
     if(type STREQUAL "STATIC_LIBRARY")
-      target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:$<LINK_LIBRARY:WHOLE_ARCHIVE,strata_${name}>>)
+      target_sources(${target} PRIVATE $<TARGET_OBJECTS:strata_${name}>)
     endif()
+    target_link_libraries(${target} PRIVATE ${STRATA_LIBS_${name}})
   endforeach()
   target_include_directories(${target} PUBLIC
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)

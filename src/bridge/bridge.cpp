@@ -1,0 +1,105 @@
+#include "bridge/bridge.hpp"
+
+
+namespace strata::bridge {
+namespace {
+
+ValueRef run(const op::Operation& op, std::initializer_list<ValueRef> inputs) {
+  return std::move(backend::execute(op, {inputs.begin(), inputs.size()})[0]);
+}
+ValueRef run1(const op::Operation& op, const ValueRef& x) { return std::move(x->backend.execute(op, {&x, 1})[0]); }
+
+}  // namespace
+
+int normalise_axis(int axis, int rank, std::string_view op) {
+  const int normal = axis < 0 ? axis + rank : axis;
+  if (normal < 0 || normal >= rank) {
+    throw ShapeError("[" + std::string(op) + "] axis " + std::to_string(axis) + " is not an axis of a rank " +
+                     std::to_string(rank) + " tensor");
+  }
+  return normal;
+}
+
+ValueRef fill(Backend& backend, const Shape& shape, DType dtype, Number value) {
+  return std::move(backend.execute(op::Fill{shape, dtype, value}, {})[0]);
+}
+ValueRef scalar_like(const ValueRef& x, Number value) { return fill(x->backend, {}, x->dtype, value); }
+ValueRef zeros_like(const ValueRef& x) { return fill(x->backend, x->shape, x->dtype, 0); }
+ValueRef iota(Backend& backend, std::int64_t size, DType dtype, Number start, Number step) {
+  return std::move(backend.execute(op::Iota{size, dtype, start, step}, {})[0]);
+}
+ValueRef random(Backend& backend, const op::Random& description) {
+  return std::move(backend.execute(description, {})[0]);
+}
+
+ValueRef unary(UnaryKind kind, const ValueRef& x) { return run1(op::Unary{kind}, x); }
+ValueRef binary(BinaryKind kind, const ValueRef& a, const ValueRef& b) { return run(op::Binary{kind}, {a, b}); }
+ValueRef binary(BinaryKind kind, const ValueRef& a, Number b) { return binary(kind, a, scalar_like(a, b)); }
+ValueRef binary(BinaryKind kind, Number a, const ValueRef& b) { return binary(kind, scalar_like(b, a), b); }
+ValueRef compare(CompareKind kind, const ValueRef& a, const ValueRef& b) { return run(op::Compare{kind}, {a, b}); }
+ValueRef compare(CompareKind kind, const ValueRef& a, Number b) { return compare(kind, a, scalar_like(a, b)); }
+ValueRef where(const ValueRef& condition, const ValueRef& if_true, const ValueRef& if_false) {
+  return run(op::Where{}, {condition, if_true, if_false});
+}
+ValueRef cast(const ValueRef& x, DType dtype) { return x->dtype == dtype ? x : run1(op::Cast{dtype}, x); }
+
+ValueRef matmul(const ValueRef& a, const ValueRef& b) { return run(op::Matmul{}, {a, b}); }
+ValueRef reduce(ReduceKind kind, const ValueRef& x, const Axes& axes, bool keep_dims) {
+  return run1(op::Reduce{kind, axes, keep_dims}, x);
+}
+ValueRef reduce_all(ReduceKind kind, const ValueRef& x) {
+  Axes axes;
+  for (int i = 0; i < x->shape.rank(); ++i) axes.push_back(i);
+  return reduce(kind, x, axes, false);
+}
+
+ValueRef reshape(const ValueRef& x, Shape shape) {
+  std::int64_t known = 1;
+  int unknown = -1;
+  for (int i = 0; i < shape.rank(); ++i) {
+    if (shape[i] != -1) {
+      known *= shape[i];
+    } else if (std::exchange(unknown, i) != -1) {
+      throw ShapeError("[reshape] more than one extent of " + shape.to_string() + " is -1");
+    }
+  }
+  if (unknown >= 0) {
+    if (known == 0 || x->shape.product() % known != 0) {
+      throw ShapeError("[reshape] cannot infer the -1 in " + shape.to_string() + " for a tensor of shape " +
+                       x->shape.to_string());
+    }
+    shape[unknown] = x->shape.product() / known;
+  }
+  return shape == x->shape ? x : run1(op::Reshape{shape}, x);
+}
+ValueRef permute(const ValueRef& x, const Axes& order) { return run1(op::Permute{order}, x); }
+ValueRef transpose(const ValueRef& x, int axis_a, int axis_b) {
+  const int rank = x->shape.rank();
+  Axes order = Axes::filled(rank, 0);
+  for (int i = 0; i < rank; ++i) order[i] = i;
+  std::swap(order[normalise_axis(axis_a, rank, "transpose")], order[normalise_axis(axis_b, rank, "transpose")]);
+  return permute(x, order);
+}
+ValueRef expand(const ValueRef& x, const Shape& shape) {
+  return shape == x->shape ? x : run1(op::Expand{shape}, x);
+}
+ValueRef slice(const ValueRef& x, const Dims& start, const Dims& stop, const Dims& step) {
+  return run1(op::Slice{start, stop, step}, x);
+}
+ValueRef flip(const ValueRef& x, const Axes& axes) { return run1(op::Flip{axes}, x); }
+ValueRef cat(const std::vector<ValueRef>& xs, int axis) {
+  if (xs.empty()) throw ArgumentError("[cat] needs at least one tensor");
+  return std::move(backend::execute(op::Cat{normalise_axis(axis, xs[0]->shape.rank(), "cat")}, xs)[0]);
+}
+
+ValueRef sum_to(const ValueRef& x, const Shape& shape) {
+  if (x->shape == shape) return x;
+  const int lead = x->shape.rank() - shape.rank();
+  Axes axes;
+  for (int i = 0; i < x->shape.rank(); ++i) {
+    if (i < lead || (shape[i - lead] == 1 && x->shape[i] != 1)) axes.push_back(i);
+  }
+  return reshape(reduce(ReduceKind::sum, x, axes, false), shape);
+}
+
+}  // namespace strata::bridge

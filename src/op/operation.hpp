@@ -1,0 +1,40 @@
+/// An operation is a value: the closed set of families, and what can be asked of any of them.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "op/creation.hpp"
+#include "op/elementwise.hpp"
+#include "op/layout.hpp"
+#include "op/matmul.hpp"
+#include "op/reduce.hpp"
+
+namespace strata::op {
+
+/// The one vocabulary every layer speaks. A layer handles a family by an exhaustive std::visit, so that a family
+/// forgotten somewhere does not compile.
+using Operation = std::variant<Fill, Iota, Random, Unary, Binary, Compare, Where, Cast, Matmul, Reduce, Reshape, Permute,
+                               Expand, Slice, Flip, Cat>;
+
+/// "add", "reduce_sum", "matmul".
+std::string_view name_of(const Operation&);
+/// "slice(start=[0, 1], stop=[2, 3], step=[1, 1])".
+std::string to_string(const Operation&);
+/// Over the family and all fields; equal in every process.
+std::uint64_t hash_of(const Operation&);
+void hash_into(base::Hasher&, const Operation&);
+
+/// Output types. Throws ShapeError, DTypeError or ArgumentError; `device` only names the place in the message.
+TensorTypes infer(const Operation&, Inputs inputs, std::string_view device = {});
+
+/// Overload set from lambdas, for std::visit.
+template <class... F>
+struct Overload : F... {
+  using F::operator()...;
+};
+template <class... F>
+Overload(F...) -> Overload<F...>;
+
+}  // namespace strata::op
