@@ -44,7 +44,7 @@ class Subscriber;
 
 /// Keeps a subscription going; ends it when destroyed. Once the end is over, every event that had ended
 /// before has been handed over and the subscriber runs no more. May be ended from inside its own callback.
-class STRATA_API [[nodiscard]] Subscription {
+class STRATA_API Subscription {
  public:
   Subscription() = default;
   Subscription(Subscription&&) noexcept = default;
@@ -64,16 +64,16 @@ class STRATA_API [[nodiscard]] Subscription {
 /// Calls `callback` for every span that begins after this call, when it ends, on the thread that ran it;
 /// never two calls of one callback at once. Spans of the callback's own work are not traced. What it throws
 /// is reported once in the log.
-STRATA_API Subscription subscribe(std::function<void(const Event&)> callback);
+[[nodiscard]] STRATA_API Subscription subscribe(std::function<void(const Event&)> callback);
 
 /// Records to a file in the Chrome trace format; the file is complete when the subscription ends.
 /// Throws IoError when the file cannot be created. A later failure (a full disk) warns once and ends the
 /// recording.
-STRATA_API Subscription write_chrome_json(const std::string& path);
+[[nodiscard]] STRATA_API Subscription write_chrome_json(const std::string& path);
 
 /// Prints readable lines to `file` (stderr, say), indented by depth: each outermost span with all it contains
 /// when it ends. Columns: thread, microseconds since the first line, layer and name, duration in
 /// microseconds, fields.
-STRATA_API Subscription print_to(std::FILE* file);
+[[nodiscard]] STRATA_API Subscription print_to(std::FILE* file);
 
 }  // namespace strata::trace
