@@ -2,6 +2,7 @@
 #pragma once
 
 #include "op/common.hpp"
+#include "strata/detail/kinds.hpp"
 
 namespace strata::op {
 
@@ -20,11 +21,6 @@ struct Iota {
   Number start, step{1};
   bool operator==(const Iota&) const = default;
 };
-
-/// uniform: [a, b), float or int (int: floor(a) to b exclusive). normal: mean a, standard deviation b, float.
-/// bernoulli: true with probability a; any dtype (1 or 0).
-enum class Distribution : std::uint8_t { uniform, normal, bernoulli };
-std::string_view name_of(Distribution);
 
 /// Counter-based random numbers, the same on every device for a seed. Element i (row-major) takes the words
 /// w0 = r[2 * (i % 2)] and w1 = r[2 * (i % 2) + 1] of r = Philox4x32-10(counter = {low(i / 2), high(i / 2), 0, 0},

@@ -1,0 +1,52 @@
+/// The kinds of the operation families whose members share everything but a formula.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "strata/config.hpp"
+
+namespace strata::op {
+
+/// One operand. `floor`...`trunc` keep integers as they are. `sign` of NaN is NaN. `round` is half to even.
+enum class UnaryKind : std::uint8_t {
+  neg, abs, sign,                                    // float, int (u8: abs and sign only)
+  floor, ceil, round, trunc,                         // float
+  recip, sqrt, rsqrt, exp, expm1, log, log1p,        // float
+  sin, cos, tanh, sigmoid, erf,                      // float
+  logical_not,                                       // bool
+  bit_not,                                           // int
+};
+inline constexpr int unary_count = 21;
+STRATA_API std::string_view name_of(UnaryKind);
+
+/// Two operands of one dtype. Integers wrap. Integer `div` and `rem` are floored, with x / 0 = 0 and x rem 0 = 0;
+/// float `rem` has the sign of the divisor. `max` and `min` return NaN when either operand is NaN.
+/// Integer `pow` with a negative exponent is 0 unless the base is 1 or -1.
+enum class BinaryKind : std::uint8_t {
+  add, sub, mul, div, rem, pow, max, min,            // float, int
+  bit_and, bit_or, bit_xor,                          // int, bool
+  shift_left, shift_right,                           // int; counts outside [0, bits) give 0 (or -1: arithmetic)
+};
+inline constexpr int binary_count = 13;
+STRATA_API std::string_view name_of(BinaryKind);
+
+/// Two operands of one dtype, result bool. Every comparison with NaN is false except `not_equal`.
+enum class CompareKind : std::uint8_t { equal, not_equal, less, less_equal, greater, greater_equal };
+inline constexpr int compare_count = 6;
+STRATA_API std::string_view name_of(CompareKind);
+
+/// sum, mean, prod: float and int; the result keeps the dtype. Halves accumulate in f32 and round once, f32 sums are
+/// split so that the error stays near that of pairwise summation, integers wrap; integer mean floors.
+/// max, min: float, int and bool (bool: any / all); NaN wins.
+/// Over an empty axis: sum 0, prod 1, float mean NaN; integer mean, max and min are errors.
+enum class ReduceKind : std::uint8_t { sum, mean, prod, max, min };
+inline constexpr int reduce_count = 5;
+STRATA_API std::string_view name_of(ReduceKind);
+
+/// uniform: [a, b), float or int (int: floor(a) to b exclusive). normal: mean a, standard deviation b, float.
+/// bernoulli: true with probability a; any dtype (1 or 0).
+enum class Distribution : std::uint8_t { uniform, normal, bernoulli };
+STRATA_API std::string_view name_of(Distribution);
+
+}  // namespace strata::op

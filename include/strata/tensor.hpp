@@ -1,0 +1,462 @@
+/// `Tensor<D, Kind>`: a tensor of rank D on any device. Rank and kind are checked at compile time, extents and dtypes
+/// when an operation is called. Tensors are immutable values; copying one copies a reference.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <iosfwd>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "strata/detail/ops.hpp"
+#include "strata/device.hpp"
+#include "strata/error.hpp"
+#include "strata/future.hpp"
+#include "strata/tensor_data.hpp"
+
+namespace strata::inline v0 {
+
+struct Float;  ///< f64, f32 (the default), f16, bf16
+struct Int;    ///< i64 (the default), i32, u8
+struct Bool;   ///< bool
+
+using detail::Range;
+
+namespace detail {
+
+template <class Kind>
+struct KindTraits;
+template <>
+struct KindTraits<Float> {
+  using Literal = float;
+  static constexpr DType dtype = DType::f32;
+  static constexpr KindTag tag = KindTag::floating;
+};
+template <>
+struct KindTraits<Int> {
+  using Literal = std::int64_t;
+  static constexpr DType dtype = DType::i64;
+  static constexpr KindTag tag = KindTag::integer;
+};
+template <>
+struct KindTraits<Bool> {
+  using Literal = bool;
+  static constexpr DType dtype = DType::boolean;
+  static constexpr KindTag tag = KindTag::boolean;
+};
+
+template <class T, int D>
+struct Nested {
+  using type = std::initializer_list<typename Nested<T, D - 1>::type>;
+};
+template <class T>
+struct Nested<T, 0> {
+  using type = T;
+};
+
+/// Collects a nested list; `ragged` when sub-lists differ in length.
+template <class T, int D>
+void flatten(const typename Nested<T, D>::type& list, int axis, Shape& shape, std::vector<T>& out, bool& ragged) {
+  if constexpr (D == 0) {
+    out.push_back(list);
+  } else {
+    const auto n = static_cast<std::int64_t>(list.size());
+    if (shape[axis] == -1) shape[axis] = n;
+    ragged |= shape[axis] != n;
+    for (const auto& item : list) flatten<T, D - 1>(item, axis + 1, shape, out, ragged);
+  }
+}
+
+}  // namespace detail
+
+class Gradients;
+
+template <int D, class Kind = Float>
+class Tensor {
+  static_assert(D >= 0 && D <= max_rank, "strata tensors have rank 0 to 8");
+  using Traits = detail::KindTraits<Kind>;
+  static constexpr bool is_float_kind = std::is_same_v<Kind, Float>;
+  static constexpr bool is_number = !std::is_same_v<Kind, Bool>;
+  template <int E>
+  static constexpr int broadcast_rank = D > E ? D : E;
+
+ public:
+  static constexpr int rank = D;
+  /// C++ type of the elements in nested lists.
+  using Element = typename Traits::Literal;
+  using List = typename detail::Nested<Element, D>::type;
+
+  // ---- creation. Each takes the device last; the default is `Device()`.
+
+  /// From nested lists: `Tensor<2>::from({{1, 2}, {3, 4}})`. Throws ShapeError when rows differ in length.
+  static Tensor from(const List& list, const Device& device = Device(), DType dtype = Traits::dtype) {
+    Shape shape = Shape::filled(D, -1);
+    std::vector<Element> values;
+    bool ragged = false;
+    detail::flatten<Element, D>(list, 0, shape, values, ragged);
+    for (auto& extent : shape) extent = extent < 0 ? 0 : extent;
+    if (ragged) throw ShapeError("[from] the rows of the nested list differ in length");
+    std::unique_ptr<Element[]> flat(new Element[values.size()]);  // vector<bool> has no contiguous storage
+    for (std::size_t i = 0; i < values.size(); ++i) flat[i] = values[i];
+    return from_data(TensorData::from<Element>(std::span<const Element>(flat.get(), values.size()), shape)
+                         .convert(dtype),
+                     device);
+  }
+  /// From row-major values; the dtype is that of the span. Throws ShapeError unless the counts agree.
+  template <strata::Element T>
+  static Tensor from(std::span<const T> values, const Shape& shape, const Device& device = Device()) {
+    return from_data(TensorData::from<T>(values, shape), device);
+  }
+  template <strata::Element T>
+  static Tensor from(const std::vector<T>& values, const Shape& shape, const Device& device = Device()) {
+    return from(std::span<const T>(values), shape, device);
+  }
+  /// Throws ShapeError or DTypeError unless the data has rank D and a dtype of this kind.
+  static Tensor from_data(const TensorData& data, const Device& device = Device()) {
+    return Tensor(detail::from_data(data, device));
+  }
+  static Tensor full(const Shape& shape, detail::Literal value, const Device& device = Device(),
+                     DType dtype = Traits::dtype) {
+    return Tensor(detail::fill(shape, dtype, value, device));
+  }
+  static Tensor zeros(const Shape& shape, const Device& device = Device(), DType dtype = Traits::dtype) {
+    return full(shape, 0, device, dtype);
+  }
+  static Tensor ones(const Shape& shape, const Device& device = Device(), DType dtype = Traits::dtype) {
+    return full(shape, 1, device, dtype);
+  }
+  /// start, start + step, ... up to but without stop. Throws ArgumentError when step is 0.
+  static Tensor arange(detail::Literal start, detail::Literal stop, detail::Literal step = 1,
+                       const Device& device = Device(), DType dtype = Traits::dtype)
+    requires(D == 1 && is_number)
+  {
+    return Tensor(detail::arange(start, stop, step, dtype, device));
+  }
+  /// Uniform in [low, high). The stream of numbers depends on `manual_seed` and on nothing else: not on the device.
+  static Tensor random(const Shape& shape, double low = 0, double high = 1, const Device& device = Device(),
+                       DType dtype = Traits::dtype)
+    requires is_number
+  {
+    return Tensor(detail::random(shape, dtype, op::Distribution::uniform, low, high, device));
+  }
+  static Tensor random(const Shape& shape, const Device& device)
+    requires is_number
+  {
+    return random(shape, 0, 1, device);
+  }
+  static Tensor random_normal(const Shape& shape, double mean = 0, double stddev = 1, const Device& device = Device(),
+                              DType dtype = Traits::dtype)
+    requires is_float_kind
+  {
+    return Tensor(detail::random(shape, dtype, op::Distribution::normal, mean, stddev, device));
+  }
+  /// True (or 1) with the given probability.
+  static Tensor random_bernoulli(const Shape& shape, double probability, const Device& device = Device(),
+                                 DType dtype = Traits::dtype) {
+    return Tensor(detail::random(shape, dtype, op::Distribution::bernoulli, probability, 0, device));
+  }
+
+  // ---- what it is
+
+  const Shape& shape() const { return value_->shape; }
+  std::int64_t dim(int axis) const { return value_->shape[axis < 0 ? axis + D : axis]; }
+  std::int64_t size() const { return value_->shape.product(); }
+  DType dtype() const { return value_->dtype; }
+  Device device() const { return detail::device_of(value_); }
+  /// A copy on another device; no copy when it is there already or only autodiff is added or taken off.
+  Tensor to_device(const Device& device) const { return Tensor(detail::to_device(value_, device)); }
+
+  // ---- reading
+
+  /// Waits and returns the elements. Throws the error of the operation that failed to make them, if one did.
+  TensorData into_data() const { return detail::into_data(value_); }
+  /// The same without waiting: `std::future`-like, and awaitable in a coroutine.
+  Future<TensorData> into_data_async() const { return detail::into_data_async(value_); }
+  template <strata::Element T>
+  std::vector<T> to_vector() const {
+    return into_data().template to_vector<T>();
+  }
+  /// The one element, as double, int64 or bool.
+  auto item() const
+    requires(D == 0)
+  {
+    if constexpr (is_float_kind) return into_data().convert(DType::f64).template as<double>()[0];
+    else if constexpr (is_number) return into_data().convert(DType::i64).template as<std::int64_t>()[0];
+    else return into_data().template as<bool>()[0];
+  }
+  std::string to_string() const {
+    return into_data().to_string() + " " + std::string(name_of(dtype())) + shape().to_string();
+  }
+
+  // ---- element-wise, one operand
+
+  Tensor operator-() const requires is_number { return unary(op::UnaryKind::neg); }
+  Tensor neg() const requires is_number { return unary(op::UnaryKind::neg); }
+  Tensor abs() const requires is_number { return unary(op::UnaryKind::abs); }
+  /// -1, 0 or 1; NaN stays NaN.
+  Tensor sign() const requires is_number { return unary(op::UnaryKind::sign); }
+  Tensor floor() const requires is_float_kind { return unary(op::UnaryKind::floor); }
+  Tensor ceil() const requires is_float_kind { return unary(op::UnaryKind::ceil); }
+  /// Half to even.
+  Tensor round() const requires is_float_kind { return unary(op::UnaryKind::round); }
+  Tensor trunc() const requires is_float_kind { return unary(op::UnaryKind::trunc); }
+  Tensor recip() const requires is_float_kind { return unary(op::UnaryKind::recip); }
+  Tensor sqrt() const requires is_float_kind { return unary(op::UnaryKind::sqrt); }
+  Tensor rsqrt() const requires is_float_kind { return unary(op::UnaryKind::rsqrt); }
+  Tensor exp() const requires is_float_kind { return unary(op::UnaryKind::exp); }
+  Tensor expm1() const requires is_float_kind { return unary(op::UnaryKind::expm1); }
+  Tensor log() const requires is_float_kind { return unary(op::UnaryKind::log); }
+  Tensor log1p() const requires is_float_kind { return unary(op::UnaryKind::log1p); }
+  Tensor sin() const requires is_float_kind { return unary(op::UnaryKind::sin); }
+  Tensor cos() const requires is_float_kind { return unary(op::UnaryKind::cos); }
+  Tensor tanh() const requires is_float_kind { return unary(op::UnaryKind::tanh); }
+  Tensor sigmoid() const requires is_float_kind { return unary(op::UnaryKind::sigmoid); }
+  Tensor erf() const requires is_float_kind { return unary(op::UnaryKind::erf); }
+  Tensor operator!() const requires(!is_number) { return unary(op::UnaryKind::logical_not); }
+  Tensor operator~() const requires std::is_same_v<Kind, Int> { return unary(op::UnaryKind::bit_not); }
+  Tensor relu() const requires is_number { return max_with(0); }
+  Tensor square() const requires is_number { return *this * *this; }
+
+  // ---- element-wise, two operands; NumPy broadcasting across ranks, dtypes must agree
+
+#define STRATA_BINARY(name, kind_name, constraint)                                             \
+  template <int E>                                                                             \
+    requires(constraint)                                                                       \
+  Tensor<broadcast_rank<E>, Kind> name(const Tensor<E, Kind>& other) const {                   \
+    return Tensor<broadcast_rank<E>, Kind>(                                                    \
+        detail::binary(op::BinaryKind::kind_name, value_, other.value()));                     \
+  }                                                                                            \
+  Tensor name(detail::Literal other) const                                                     \
+    requires(constraint)                                                                       \
+  {                                                                                            \
+    return Tensor(detail::binary(op::BinaryKind::kind_name, value_, other));                   \
+  }
+  STRATA_BINARY(operator+, add, is_number)
+  STRATA_BINARY(operator-, sub, is_number)
+  STRATA_BINARY(operator*, mul, is_number)
+  STRATA_BINARY(operator/, div, is_number)
+  STRATA_BINARY(rem, rem, is_number)
+  STRATA_BINARY(pow, pow, is_number)
+  STRATA_BINARY(max_with, max, is_number)
+  STRATA_BINARY(min_with, min, is_number)
+  STRATA_BINARY(operator&, bit_and, !is_float_kind)
+  STRATA_BINARY(operator|, bit_or, !is_float_kind)
+  STRATA_BINARY(operator^, bit_xor, !is_float_kind)
+  STRATA_BINARY(operator<<, shift_left, (std::is_same_v<Kind, Int>))
+  STRATA_BINARY(operator>>, shift_right, (std::is_same_v<Kind, Int>))
+#undef STRATA_BINARY
+  friend Tensor operator+(detail::Literal a, const Tensor& b) { return b.reversed(op::BinaryKind::add, a); }
+  friend Tensor operator-(detail::Literal a, const Tensor& b) { return b.reversed(op::BinaryKind::sub, a); }
+  friend Tensor operator*(detail::Literal a, const Tensor& b) { return b.reversed(op::BinaryKind::mul, a); }
+  friend Tensor operator/(detail::Literal a, const Tensor& b) { return b.reversed(op::BinaryKind::div, a); }
+  /// Limits to [low, high].
+  Tensor clamp(detail::Literal low, detail::Literal high) const requires is_number {
+    return max_with(low).min_with(high);
+  }
+
+#define STRATA_COMPARE(name, constraint)                                                       \
+  template <int E>                                                                             \
+    requires(constraint)                                                                       \
+  Tensor<broadcast_rank<E>, Bool> name(const Tensor<E, Kind>& other) const {                   \
+    return Tensor<broadcast_rank<E>, Bool>(                                                    \
+        detail::compare(op::CompareKind::name, value_, other.value()));                        \
+  }                                                                                            \
+  Tensor<D, Bool> name(detail::Literal other) const                                            \
+    requires(constraint)                                                                       \
+  {                                                                                            \
+    return Tensor<D, Bool>(detail::compare(op::CompareKind::name, value_, other));             \
+  }
+  STRATA_COMPARE(equal, true)
+  STRATA_COMPARE(not_equal, true)
+  STRATA_COMPARE(less, is_number)
+  STRATA_COMPARE(less_equal, is_number)
+  STRATA_COMPARE(greater, is_number)
+  STRATA_COMPARE(greater_equal, is_number)
+#undef STRATA_COMPARE
+
+  /// `a` where this is true, else `b`; all three broadcast.
+  template <int A, int B, class K>
+  auto where(const Tensor<A, K>& a, const Tensor<B, K>& b) const
+    requires(!is_number)
+  {
+    constexpr int inner_rank = A > B ? A : B;
+    return Tensor<broadcast_rank<inner_rank>, K>(detail::where(value_, a.value(), b.value()));
+  }
+  /// `value` where the mask is true, this elsewhere.
+  Tensor mask_fill(const Tensor<D, Bool>& mask, detail::Literal value) const {
+    return Tensor(detail::where(detail::unary(op::UnaryKind::logical_not, mask.value()), value_, value));
+  }
+
+  /// Another dtype of the same kind; see docs/conventions.md for the conversion rules.
+  Tensor cast(DType dtype) const { return Tensor(detail::cast(value_, dtype)); }
+  Tensor<D, Float> to_float(DType dtype = DType::f32) const { return Tensor<D, Float>(detail::cast(value_, dtype)); }
+  Tensor<D, Int> to_int(DType dtype = DType::i64) const { return Tensor<D, Int>(detail::cast(value_, dtype)); }
+  Tensor<D, Bool> to_bool() const { return Tensor<D, Bool>(detail::cast(value_, DType::boolean)); }
+
+  // ---- matrix product
+
+  /// [..., m, k] x [..., k, n] -> [..., m, n]; leading axes broadcast.
+  template <int E>
+    requires is_number
+  Tensor<broadcast_rank<E>, Kind> matmul(const Tensor<E, Kind>& other) const {
+    static_assert(D >= 2 && E >= 2, "matmul needs operands of rank 2 or more; add an axis with unsqueeze()");
+    return Tensor<broadcast_rank<E>, Kind>(detail::matmul(value_, other.value()));
+  }
+
+  // ---- reductions: without axes to rank 0, over one axis to rank D - 1, `*_keep` keeps extents of 1
+
+#define STRATA_REDUCE(name, kind_name, constraint)                                                    \
+  Tensor<0, Kind> name() const                                                                        \
+    requires(constraint)                                                                              \
+  {                                                                                                   \
+    return Tensor<0, Kind>(detail::reduce_all(op::ReduceKind::kind_name, value_));                    \
+  }                                                                                                   \
+  auto name(int axis) const                                                                           \
+    requires(constraint && D >= 1)                                                                    \
+  {                                                                                                   \
+    return Tensor<(D > 0 ? D - 1 : 0), Kind>(                                                         \
+        detail::reduce(op::ReduceKind::kind_name, value_, std::span<const int>(&axis, 1), false));    \
+  }                                                                                                   \
+  Tensor name##_keep(std::initializer_list<int> axes) const                                           \
+    requires(constraint)                                                                              \
+  {                                                                                                   \
+    return Tensor(detail::reduce(op::ReduceKind::kind_name, value_,                                   \
+                                 std::span<const int>(axes.begin(), axes.size()), true));             \
+  }
+  STRATA_REDUCE(sum, sum, is_number)
+  STRATA_REDUCE(mean, mean, is_number)
+  STRATA_REDUCE(prod, prod, is_number)
+  STRATA_REDUCE(max, max, is_number)
+  STRATA_REDUCE(min, min, is_number)
+  STRATA_REDUCE(any, max, !is_number)
+  STRATA_REDUCE(all, min, !is_number)
+#undef STRATA_REDUCE
+
+  // ---- layout; negative axes count from the back
+
+  /// Row-major order is kept; one extent may be -1. Throws ShapeError when the sizes differ.
+  template <int E>
+  Tensor<E, Kind> reshape(const std::int64_t (&shape)[E]) const {
+    return Tensor<E, Kind>(detail::reshape(value_, Shape(std::span<const std::int64_t>(shape))));
+  }
+  /// To rank 0; needs exactly one element.
+  Tensor<0, Kind> reshape() const { return Tensor<0, Kind>(detail::reshape(value_, Shape{})); }
+  Tensor<1, Kind> flatten() const { return reshape<1>({-1}); }
+  Tensor permute(const int (&order)[D == 0 ? 1 : D]) const
+    requires(D > 0)
+  {
+    return Tensor(detail::permute(value_, std::span<const int>(order)));
+  }
+  Tensor transpose(int axis_a = -2, int axis_b = -1) const
+    requires(D >= 2)
+  {
+    return Tensor(detail::transpose(value_, axis_a, axis_b));
+  }
+  Tensor t() const
+    requires(D == 2)
+  {
+    return transpose();
+  }
+  template <int E>
+  Tensor<E, Kind> expand(const std::int64_t (&shape)[E]) const {
+    static_assert(E >= D, "expand cannot lower the rank");
+    return Tensor<E, Kind>(detail::expand(value_, Shape(std::span<const std::int64_t>(shape))));
+  }
+  /// One Python-like range per axis, missing ones take everything: `x.slice({{0, 2}, {.step = -1}})`.
+  Tensor slice(std::initializer_list<Range> ranges) const {
+    return Tensor(detail::slice(value_, std::span<const Range>(ranges.begin(), ranges.size())));
+  }
+  /// `length` entries of one axis from `start` on; throws ShapeError when they do not exist.
+  Tensor narrow(int axis, std::int64_t start, std::int64_t length) const {
+    return Tensor(detail::narrow(value_, axis, start, length));
+  }
+  Tensor flip(std::initializer_list<int> axes) const {
+    return Tensor(detail::flip(value_, std::span<const int>(axes.begin(), axes.size())));
+  }
+  auto squeeze(int axis) const
+    requires(D >= 1)
+  {
+    return Tensor<(D > 0 ? D - 1 : 0), Kind>(detail::squeeze(value_, axis));
+  }
+  auto unsqueeze(int axis) const
+    requires(D < max_rank)
+  {
+    return Tensor<D + 1, Kind>(detail::unsqueeze(value_, axis));
+  }
+
+  // ---- gradients; on a device made with `autodiff()`, UserError elsewhere
+
+  /// This tensor as a leaf whose gradient `backward` computes.
+  [[nodiscard]] Tensor require_grad() const requires is_float_kind { return Tensor(detail::require_grad(value_)); }
+  bool is_tracked() const { return detail::is_tracked(value_); }
+  /// The same elements, cut off from the graph.
+  Tensor detach() const { return Tensor(detail::detach(value_)); }
+  /// The tensor on the device under one `autodiff()`.
+  Tensor inner() const { return Tensor(detail::inner(value_)); }
+  /// Gradients of the sum of this tensor's elements.
+  Gradients backward() const
+    requires is_float_kind;
+  /// This leaf's gradient, on `device().inner()`. Throws ArgumentError when there is none.
+  Tensor grad(const Gradients& gradients) const
+    requires is_float_kind;
+
+  /// For code that extends strata; `explicit` so that rank and kind are checked where it is used.
+  explicit Tensor(detail::ValueRef value) : value_(std::move(value)) { detail::require(value_, D, Traits::tag); }
+  const detail::ValueRef& value() const { return value_; }
+
+ private:
+  Tensor unary(op::UnaryKind kind) const { return Tensor(detail::unary(kind, value_)); }
+  Tensor reversed(op::BinaryKind kind, detail::Literal a) const { return Tensor(detail::binary(kind, a, value_)); }
+
+  detail::ValueRef value_;
+};
+
+/// The result of `backward()`.
+class Gradients {
+ public:
+  explicit Gradients(std::shared_ptr<const autodiff::Gradients> impl) : impl_(std::move(impl)) {}
+  const autodiff::Gradients& impl() const { return *impl_; }
+
+ private:
+  std::shared_ptr<const autodiff::Gradients> impl_;
+};
+
+template <int D, class Kind>
+Gradients Tensor<D, Kind>::backward() const
+  requires is_float_kind
+{
+  return Gradients(detail::backward(value_));
+}
+template <int D, class Kind>
+Tensor<D, Kind> Tensor<D, Kind>::grad(const Gradients& gradients) const
+  requires is_float_kind
+{
+  return Tensor(detail::gradient_of(gradients.impl(), value_));
+}
+
+/// Joins along an existing axis.
+template <int D, class Kind>
+Tensor<D, Kind> cat(const std::vector<Tensor<D, Kind>>& tensors, int axis) {
+  std::vector<detail::ValueRef> values;
+  for (const auto& t : tensors) values.push_back(t.value());
+  return Tensor<D, Kind>(detail::cat(values, axis));
+}
+/// Joins along a new axis.
+template <int D, class Kind>
+Tensor<D + 1, Kind> stack(const std::vector<Tensor<D, Kind>>& tensors, int axis) {
+  std::vector<detail::ValueRef> values;
+  for (const auto& t : tensors) values.push_back(t.value());
+  return Tensor<D + 1, Kind>(detail::stack(values, axis));
+}
+
+template <int D, class Kind>
+std::ostream& operator<<(std::ostream& out, const Tensor<D, Kind>& t) {
+  return out << t.to_string();
+}
+
+/// Seeds the random numbers of this process; without it they differ from run to run.
+STRATA_API void manual_seed(std::uint64_t seed);
+
+}  // namespace strata::inline v0
