@@ -74,8 +74,9 @@ STRATA_API ValueRef transpose(const ValueRef& x, int axis_a, int axis_b);
 STRATA_API ValueRef expand(const ValueRef& x, const Shape& shape);
 /// Python's slice semantics on one axis: negative ends count from the back, both are clamped, step may be negative.
 struct Range {
-  static constexpr std::int64_t to_end = INT64_MAX;
-  std::int64_t start = 0, stop = to_end, step = 1;
+  /// Where the axis begins and ends in the direction of `step`.
+  static constexpr std::int64_t begin = INT64_MIN, end = INT64_MAX;
+  std::int64_t start = begin, stop = end, step = 1;
 };
 STRATA_API ValueRef slice(const ValueRef& x, std::span<const Range> ranges);
 STRATA_API ValueRef narrow(const ValueRef& x, int axis, std::int64_t start, std::int64_t length);

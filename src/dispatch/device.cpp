@@ -1,0 +1,61 @@
+#include "strata/device.hpp"
+
+#include <cstdlib>
+#include <ostream>
+
+#include <fmt/format.h>
+
+#include "dispatch/entry.hpp"
+#include "flex/flex.hpp"
+#include "runtime/cpu/cpu_client.hpp"
+#include "strata/error.hpp"
+
+namespace strata::inline v0 {
+namespace {
+
+const dispatch::Entry& default_entry() {
+  static const dispatch::Entry& entry = []() -> const dispatch::Entry& {
+    const char* name = std::getenv("STRATA_DEVICE");
+    return name && *name ? Device::named(name).entry() : dispatch::flex();
+  }();
+  return entry;
+}
+
+}  // namespace
+
+Device::Device() : Device(default_entry()) {}
+Device Device::flex() { return Device(dispatch::flex()); }
+Device Device::cpu() { return Device(dispatch::cpu()); }
+
+Device Device::named(std::string_view name) {
+  constexpr std::string_view suffix = ".autodiff()";
+  if (name.ends_with(suffix)) return named(name.substr(0, name.size() - suffix.size())).autodiff();
+  if (name == "flex") return flex();
+  if (name == "cpu") return cpu();
+  throw DeviceError(fmt::format(
+      "there is no device \"{}\"; this build has \"flex\" and \"cpu\", each optionally followed by \".autodiff()\"",
+      name));
+}
+
+std::vector<Device::Listing> Device::list() {
+  const auto cpu = runtime::cpu::availability();
+  return {{"flex", true, strata::flex::description()}, {"cpu", cpu.available, cpu.description}};
+}
+
+Device Device::autodiff(Checkpointing checkpointing) const {
+  return Device(dispatch::autodiff_of(*entry_, checkpointing));
+}
+Device Device::inner() const {
+  if (!entry_->inner()) {
+    throw DeviceError(fmt::format("[inner] {} has no autodiff layer to take off", entry_->name()));
+  }
+  return Device(*entry_->inner());
+}
+bool Device::is_autodiff() const { return entry_->inner() != nullptr; }
+std::string_view Device::name() const { return entry_->name(); }
+std::string Device::to_string() const { return "Device(" + entry_->structure() + ")"; }
+void Device::sync() const { entry_->backend().sync(); }
+
+std::ostream& operator<<(std::ostream& out, const Device& device) { return out << device.to_string(); }
+
+}  // namespace strata::inline v0

@@ -1,0 +1,61 @@
+#include "fusion/fusion.hpp"
+
+#include <atomic>
+
+#include "trace/span.hpp"
+
+namespace strata::fusion {
+namespace {
+
+/// Operations of one thread run in the order of its calls; each thread is a stream.
+std::uint32_t this_stream() {
+  static std::atomic<std::uint32_t> next{0};
+  thread_local const std::uint32_t id = next.fetch_add(1, std::memory_order_relaxed);
+  return id;
+}
+
+}  // namespace
+
+Fusion::Fusion(cube::CubeBackend& inner, std::string thread_name, bool fuse)
+    : inner_(inner),
+      name_("fusion<" + std::string(inner.name()) + ">"),
+      upstream_(inner, fuse),
+      executor_(std::move(thread_name)) {}
+
+backend::Values Fusion::execute(const op::Operation& op, backend::Inputs inputs) {
+  trace::Span span("fusion", "execute");
+  if (span.recording()) span.field("op", op::name_of(op));
+  const auto types = backend::infer(op, inputs, name_);
+  STRATA_CHECK(types.size() == 1);  // no family of several outputs is queued as one value yet
+  const FusionRef v(new FusionValue(*this, types[0], op, inputs));
+  v->stream = this_stream();
+  executor_.post_quiet([this, v] { upstream_.accept(v); });
+  if (executor_.pending() >= wake_after) executor_.wake();
+  return backend::Values(v);
+}
+
+backend::ValueRef Fusion::from_data(const TensorData& data) {
+  trace::Span span("fusion", "from_data");
+  const FusionRef v(new FusionValue(*this, {data.dtype(), data.shape()}, op::Fill{}, {}));
+  v->stream = this_stream();
+  executor_.post_quiet([this, v, data] { upstream_.upload(v, data); });
+  return v;
+}
+
+Future<TensorData> Fusion::into_data(const backend::ValueRef& value) {
+  trace::Span span("fusion", "into_data");
+  Promise<TensorData> promise;
+  auto future = promise.future();
+  FusionRef v(static_cast<FusionValue*>(value.get()));
+  executor_.post([this, v = std::move(v), p = std::move(promise)]() mutable { upstream_.read(v, std::move(p)); });
+  return future;
+}
+
+void Fusion::sync() {
+  Promise<void> promise;
+  auto future = promise.future();
+  executor_.post([this, id = this_stream(), p = std::move(promise)]() mutable { upstream_.sync(id, std::move(p)); });
+  future.get();
+}
+
+}  // namespace strata::fusion

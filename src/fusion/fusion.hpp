@@ -1,0 +1,35 @@
+/// Fusion: decorates the cube backend. `execute` checks the call, makes a handle without data and returns; the device's
+/// upstream thread does the rest.
+#pragma once
+
+#include <string>
+
+#include "backend/backend.hpp"
+#include "cube/cube_backend.hpp"
+#include "fusion/upstream.hpp"
+#include "runtime/executor.hpp"
+
+namespace strata::fusion {
+
+class Fusion final : public backend::Backend {
+ public:
+  /// Queued operations that wait for nobody before the upstream thread is woken to look at them.
+  static constexpr std::size_t wake_after = 16;
+
+  /// `thread_name` is "DSU-<device>". With `fuse` off each operation becomes a kernel of its own.
+  Fusion(cube::CubeBackend& inner, std::string thread_name, bool fuse = true);
+
+  backend::Values execute(const op::Operation& op, backend::Inputs inputs) override;
+  backend::ValueRef from_data(const TensorData& data) override;
+  Future<TensorData> into_data(const backend::ValueRef& value) override;
+  void sync() override;
+  std::string_view name() const override { return name_; }
+
+ private:
+  cube::CubeBackend& inner_;
+  const std::string name_;
+  Upstream upstream_;
+  runtime::Executor executor_;
+};
+
+}  // namespace strata::fusion

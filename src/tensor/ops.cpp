@@ -1,0 +1,189 @@
+#include "strata/detail/ops.hpp"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "bridge/bridge.hpp"
+#include "dispatch/entry.hpp"
+#include "strata/error.hpp"
+#include "trace/span.hpp"
+
+namespace strata::detail {
+namespace {
+
+op::Number number(Literal v) {
+  if (v.kind == Literal::Kind::floating) return v.floating;
+  return v.kind == Literal::Kind::integer ? op::Number(v.integer) : op::Number(v.integer != 0);
+}
+
+Axes sorted_axes(std::span<const int> axes, int rank, std::string_view op) {
+  Axes out;
+  for (int a : axes) {
+    const int axis = bridge::normalise_axis(a, rank, op);
+    if (out.contains(axis)) throw ShapeError(fmt::format("[{}] axis {} is named twice", op, a));
+    out.push_back(axis);
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+}  // namespace
+
+void require(const ValueRef& v, int rank, KindTag kind) {
+  if (v->shape.rank() != rank) [[unlikely]] {
+    throw ShapeError(fmt::format("a tensor of shape {} was used as one of rank {}", v->shape.to_string(), rank));
+  }
+  const auto actual = is_float(v->dtype) ? KindTag::floating : is_int(v->dtype) ? KindTag::integer : KindTag::boolean;
+  if (actual != kind) [[unlikely]] {
+    constexpr std::string_view names[] = {"Float", "Int", "Bool"};
+    throw DTypeError(fmt::format("a tensor of dtype {} was used as one of kind {}", name_of(v->dtype),
+                                 names[static_cast<int>(kind)]));
+  }
+}
+
+ValueRef from_data(const TensorData& data, const Device& device) {
+  return device.entry().backend().from_data(data);
+}
+Future<TensorData> into_data_async(const ValueRef& v) { return v->backend.into_data(v); }
+TensorData into_data(const ValueRef& v) {
+  trace::Span span("tensor", "into_data");
+  return v->backend.into_data(v).get();
+}
+
+ValueRef fill(const Shape& shape, DType dtype, Literal value, const Device& device) {
+  return bridge::fill(device.entry().backend(), shape, dtype, number(value));
+}
+
+ValueRef arange(Literal start, Literal stop, Literal step, DType dtype, const Device& device) {
+  const auto a = number(start), b = number(stop), s = number(step);
+  if (s.as_double() == 0) throw ArgumentError("[arange] the step must not be 0");
+  const double exact = (b.as_double() - a.as_double()) / s.as_double();
+  if (!std::isfinite(exact) || exact > 0x1p62) {
+    throw ArgumentError(fmt::format("[arange] from {} to {} by {} is not a finite number of elements", a.to_string(),
+                                    b.to_string(), s.to_string()));
+  }
+  const auto size = exact <= 0 ? 0 : static_cast<std::int64_t>(std::ceil(exact));
+  return bridge::iota(device.entry().backend(), size, dtype, a, s);
+}
+
+Device device_of(const ValueRef& v) { return Device(dispatch::entry_of(v->backend)); }
+
+// Element-wise, matmul, reductions: straight to the bridge.
+
+ValueRef unary(op::UnaryKind kind, const ValueRef& x) { return bridge::unary(kind, x); }
+ValueRef binary(op::BinaryKind kind, const ValueRef& a, const ValueRef& b) { return bridge::binary(kind, a, b); }
+ValueRef binary(op::BinaryKind kind, const ValueRef& a, Literal b) { return bridge::binary(kind, a, number(b)); }
+ValueRef binary(op::BinaryKind kind, Literal a, const ValueRef& b) { return bridge::binary(kind, number(a), b); }
+ValueRef compare(op::CompareKind kind, const ValueRef& a, const ValueRef& b) { return bridge::compare(kind, a, b); }
+ValueRef compare(op::CompareKind kind, const ValueRef& a, Literal b) { return bridge::compare(kind, a, number(b)); }
+ValueRef where(const ValueRef& condition, const ValueRef& a, const ValueRef& b) {
+  return bridge::where(condition, a, b);
+}
+ValueRef where(const ValueRef& condition, const ValueRef& a, Literal b) {
+  return bridge::where(condition, a, bridge::scalar_like(a, number(b)));
+}
+ValueRef cast(const ValueRef& x, DType dtype) { return bridge::cast(x, dtype); }
+ValueRef matmul(const ValueRef& a, const ValueRef& b) {
+  trace::Span span("tensor", "matmul");
+  return bridge::matmul(a, b);
+}
+ValueRef reduce(op::ReduceKind kind, const ValueRef& x, std::span<const int> axes, bool keep_dims) {
+  return bridge::reduce(kind, x, sorted_axes(axes, x->shape.rank(), op::name_of(kind)), keep_dims);
+}
+ValueRef reduce_all(op::ReduceKind kind, const ValueRef& x) { return bridge::reduce_all(kind, x); }
+
+// Layout.
+
+ValueRef reshape(const ValueRef& x, const Shape& shape) { return bridge::reshape(x, shape); }
+ValueRef permute(const ValueRef& x, std::span<const int> order) {
+  Axes axes;
+  for (int a : order) axes.push_back(bridge::normalise_axis(a, x->shape.rank(), "permute"));
+  return bridge::permute(x, axes);
+}
+ValueRef transpose(const ValueRef& x, int axis_a, int axis_b) { return bridge::transpose(x, axis_a, axis_b); }
+ValueRef expand(const ValueRef& x, const Shape& shape) { return bridge::expand(x, shape); }
+
+ValueRef slice(const ValueRef& x, std::span<const Range> ranges) {
+  const int rank = x->shape.rank();
+  if (ranges.size() > static_cast<std::size_t>(rank)) {
+    throw ShapeError(fmt::format("[slice] {} ranges for a tensor of shape {}", ranges.size(), x->shape.to_string()));
+  }
+  Dims start = Dims::filled(rank, 0), stop = x->shape, step = Dims::filled(rank, 1);
+  Axes backwards;
+  for (int i = 0; i < static_cast<int>(ranges.size()); ++i) {
+    const auto& r = ranges[static_cast<std::size_t>(i)];
+    const auto n = x->shape[i];
+    if (r.step == 0 || r.step == INT64_MIN) throw ArgumentError(fmt::format("[slice] step {} of axis {}", r.step, i));
+    const bool down = r.step < 0;
+    // As in Python: ends count from the back when negative, then are clamped to what the direction can reach.
+    const auto clamp = [&](std::int64_t v, std::int64_t open) {
+      if (v == Range::begin || v == Range::end) return open;
+      if (v < 0) v += n;
+      return std::clamp<std::int64_t>(v, down ? -1 : 0, down ? n - 1 : n);
+    };
+    const auto from = clamp(r.start, down ? n - 1 : 0), to = clamp(r.stop, down ? -1 : n);
+    const auto stride = down ? -r.step : r.step;
+    const auto distance = down ? from - to : to - from;
+    const auto count = distance <= 0 ? 0 : (distance - 1) / stride + 1;
+    if (count == 0) {
+      start[i] = stop[i] = 0;
+    } else if (down) {
+      start[i] = from - (count - 1) * stride;
+      stop[i] = from + 1;
+      backwards.push_back(i);
+    } else {
+      start[i] = from;
+      stop[i] = from + (count - 1) * stride + 1;
+    }
+    step[i] = count > 1 ? stride : 1;
+  }
+  const auto taken = bridge::slice(x, start, stop, step);
+  return backwards.empty() ? taken : bridge::flip(taken, backwards);
+}
+
+ValueRef narrow(const ValueRef& x, int axis_in, std::int64_t start, std::int64_t length) {
+  const int axis = bridge::normalise_axis(axis_in, x->shape.rank(), "narrow");
+  Dims first = Dims::filled(x->shape.rank(), 0), last = x->shape;
+  if (start < 0 || length < 0 || start > x->shape[axis] || length > x->shape[axis] - start) {
+    throw ShapeError(fmt::format("[narrow] {} entries from {} on do not exist on axis {} of {}", length, start, axis_in,
+                                 x->shape.to_string()));
+  }
+  first[axis] = start;
+  last[axis] = start + length;
+  return bridge::slice(x, first, last, Dims::filled(x->shape.rank(), 1));
+}
+
+ValueRef flip(const ValueRef& x, std::span<const int> axes) {
+  return bridge::flip(x, sorted_axes(axes, x->shape.rank(), "flip"));
+}
+ValueRef cat(const std::vector<ValueRef>& xs, int axis) { return bridge::cat(xs, axis); }
+ValueRef stack(const std::vector<ValueRef>& xs, int axis) {
+  if (xs.empty()) throw ArgumentError("[stack] needs at least one tensor");
+  const int at = bridge::normalise_axis(axis, xs[0]->shape.rank() + 1, "stack");
+  std::vector<ValueRef> raised;
+  for (const auto& x : xs) raised.push_back(unsqueeze(x, at));
+  return bridge::cat(raised, at);
+}
+ValueRef squeeze(const ValueRef& x, int axis) {
+  const int at = bridge::normalise_axis(axis, x->shape.rank(), "squeeze");
+  if (x->shape[at] != 1) {
+    throw ShapeError(fmt::format("[squeeze] axis {} of {} has not extent 1", axis, x->shape.to_string()));
+  }
+  Shape shape;
+  for (int i = 0; i < x->shape.rank(); ++i) {
+    if (i != at) shape.push_back(x->shape[i]);
+  }
+  return bridge::reshape(x, shape);
+}
+ValueRef unsqueeze(const ValueRef& x, int axis) {
+  const int at = bridge::normalise_axis(axis, x->shape.rank() + 1, "unsqueeze");
+  Shape shape;
+  for (int i = 0; i <= x->shape.rank(); ++i) {
+    if (i == at) shape.push_back(1);
+    if (i < x->shape.rank()) shape.push_back(x->shape[i]);
+  }
+  return bridge::reshape(x, shape);
+}
+
+}  // namespace strata::detail
