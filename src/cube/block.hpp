@@ -11,7 +11,7 @@ namespace strata::cube {
 /// One operation of a block. Values are numbered: the block's inputs first, then its nodes in order.
 struct Node {
   op::Operation op;            ///< Matmul (first node only), Unary, Binary, Compare, Where, Cast, Fill, Iota, Random
-  std::vector<int> operands;   ///< value numbers
+  base::InlineVector<int, 3> operands;  ///< value numbers
   op::TensorType type;
 };
 
