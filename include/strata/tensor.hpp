@@ -443,12 +443,21 @@ Tensor<D, Kind> cat(const std::vector<Tensor<D, Kind>>& tensors, int axis) {
   for (const auto& t : tensors) values.push_back(t.value());
   return Tensor<D, Kind>(detail::cat(values, axis));
 }
+template <int D, class Kind>
+Tensor<D, Kind> cat(std::initializer_list<Tensor<D, Kind>> tensors, int axis) {
+  return cat(std::vector<Tensor<D, Kind>>(tensors), axis);
+}
 /// Joins along a new axis.
 template <int D, class Kind>
 Tensor<D + 1, Kind> stack(const std::vector<Tensor<D, Kind>>& tensors, int axis) {
   std::vector<detail::ValueRef> values;
   for (const auto& t : tensors) values.push_back(t.value());
   return Tensor<D + 1, Kind>(detail::stack(values, axis));
+}
+
+template <int D, class Kind>
+Tensor<D + 1, Kind> stack(std::initializer_list<Tensor<D, Kind>> tensors, int axis) {
+  return stack(std::vector<Tensor<D, Kind>>(tensors), axis);
 }
 
 template <int D, class Kind>
