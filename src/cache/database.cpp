@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "cache/location.hpp"
+
 namespace strata::cache {
 namespace {
 
@@ -97,6 +99,7 @@ class Database::Query {
     return check(sqlite3_bind_blob64(statement_, index, data, bytes.size(), SQLITE_STATIC));
   }
   bool step() {
+    errno = 0;
     const int code = sqlite3_step(statement_);
     if (code != SQLITE_ROW && code != SQLITE_DONE) database_.fail(code);
     return code == SQLITE_ROW;
@@ -171,22 +174,40 @@ void Database::create_schema() {
   transaction.commit();
 }
 
+/// The errno behind a failure: SQLite keeps it for some, and leaves it in place for others.
+int Database::system_error_of(int code) const {
+  const int left = errno;
+  switch (primary(code)) {
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+      if (access(path_.c_str(), W_OK) != 0) return errno;
+      return access(folder_of(path_).c_str(), W_OK) != 0 ? errno : 0;
+    case SQLITE_CANTOPEN:
+    case SQLITE_IOERR:
+    case SQLITE_FULL: {
+      const int kept = handle_ != nullptr ? sqlite3_system_errno(handle_) : 0;
+      return kept != 0 ? kept : left;
+    }
+    default:
+      return 0;
+  }
+}
+
 void Database::fail(int code) const {
-  const int system_error = handle_ != nullptr ? sqlite3_system_errno(handle_) : 0;
-  const int kind = primary(code);
-  const bool from_system = kind == SQLITE_IOERR || kind == SQLITE_CANTOPEN || kind == SQLITE_FULL ||
-                           kind == SQLITE_READONLY || kind == SQLITE_PERM;
-  if (from_system && system_error != 0) throw DatabaseError{code, system_error, std::strerror(system_error)};
+  const int system_error = system_error_of(code);
+  if (system_error != 0) throw DatabaseError{code, system_error, std::strerror(system_error)};
   throw DatabaseError{code, 0, handle_ != nullptr ? sqlite3_errmsg(handle_) : sqlite3_errstr(code)};
 }
 
 void Database::execute(const char* sql) {
+  errno = 0;
   const int code = sqlite3_exec(handle_, sql, nullptr, nullptr, nullptr);
   if (code != SQLITE_OK) fail(code);
 }
 
 std::int64_t Database::number(const char* sql) {
   sqlite3_stmt* statement = nullptr;
+  errno = 0;
   int code = sqlite3_prepare_v2(handle_, sql, -1, &statement, nullptr);
   if (code == SQLITE_OK) code = sqlite3_step(statement);
   const std::int64_t result = code == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;

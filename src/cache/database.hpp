@@ -93,6 +93,7 @@ class Database {
   void set_up();
   void create_schema();
   void close() noexcept;
+  int system_error_of(int code) const;
   [[noreturn]] void fail(int code) const;
 
   std::string path_;

@@ -30,6 +30,12 @@ Location default_location() {
   return {"", "none of STRATA_CACHE_DIR, XDG_CACHE_HOME and HOME names a folder"};
 }
 
+std::string folder_of(const std::string& file) {
+  const auto slash = file.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : file.substr(0, slash);
+}
+
 int make_directories(const std::string& directory) {
   for (std::size_t slash = directory.find('/', 1);; slash = directory.find('/', slash + 1)) {
     const auto part = directory.substr(0, slash);

@@ -15,6 +15,9 @@ struct Location {
 /// cache by accident.
 Location default_location();
 
+/// The folder that holds `file`.
+std::string folder_of(const std::string& file);
+
 /// Creates `directory` and its parents, private to the user. Returns 0 or the errno that stopped it.
 int make_directories(const std::string& directory);
 

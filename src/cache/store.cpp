@@ -1,5 +1,6 @@
 #include "cache/store.hpp"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -57,6 +58,14 @@ Store* make_global() {
   const auto location = default_location();
   const auto file = location.directory.empty() ? std::string() : location.directory + "/strata.db";
   return new Store(file, options_of_environment(), location.problem);
+}
+
+/// 0 or errno.
+int create_empty(const std::string& file) {
+  const int handle = ::open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (handle < 0) return errno == EEXIST ? 0 : errno;
+  ::close(handle);
+  return 0;
 }
 
 /// A failure of a file that the caller named is the caller's to hear about.
@@ -128,9 +137,10 @@ bool Store::on_file(bool writes, Work work) {
 void Store::open_file() {
   inode_ = inode_of(path_);
   if (inode_ == 0) {
-    const auto slash = path_.rfind('/');
-    const auto folder = slash == std::string::npos ? std::string(".") : path_.substr(0, slash);
-    if (const int error = make_directories(folder)) throw DatabaseError{0, error, std::strerror(error)};
+    int error = make_directories(folder_of(path_));
+    // An empty file is an empty database: private to the user, and with a true errno where it cannot be made.
+    if (error == 0) error = create_empty(path_);
+    if (error != 0) throw DatabaseError{0, error, std::strerror(error)};
   }
   database_ = std::make_unique<Database>(path_, Database::Access::read_write);
   inode_ = database_->inode();
