@@ -37,118 +37,78 @@ inline constexpr ValueId no_value = ~ValueId{0};
 using MemoryId = std::uint32_t;
 inline constexpr MemoryId no_memory = ~MemoryId{0};
 
-/// Operands are SSA values; "imm" is `Instruction::immediate`. Element-wise opcodes work lane by lane, and
-/// all operands and the result then have equal lane counts. Integers wrap; division semantics are the
-/// language's job (see kernel/math.hpp), the opcodes below are the plain machine ones.
+// clang-format off
+/// Operands are SSA values; "imm" is `Instruction::immediate`. Element-wise opcodes work lane by lane, and all
+/// operands and the result then have equal lane counts. Integers wrap; division semantics are the language's job
+/// (see kernel/math.hpp), the opcodes below are the plain machine ones.
 enum class Opcode : std::uint8_t {
   // leaves
-  constant,   ///< imm: the bits (floats: IEEE bits, zero-extended; integers: i32 sign-, u8 and u32 zero-extended; bool 0
-              ///< or 1); splat when lanes > 1
+  constant,   ///< imm: the bits, splat when lanes > 1. Floats: IEEE bits, zero-extended; i32 sign-extended, u8 and u32
+              ///< zero-extended; bool 0 or 1
   builtin,    ///< imm: a Builtin; i32, scalar
   parameter,  ///< imm: index into Kernel::scalars; scalar
   length,     ///< memory: a global buffer; its element count as i64
-  lane_index,  ///< 0, 1, 2 ... as a vector of the result type
+  lane_index, ///< 0, 1, 2 ... as a vector of the result type
   // element-wise, one operand
-  neg,
-  abs,
-  sqrt,
-  floor,
-  ceil,
-  rint,
-  trunc,
-  bit_not,
-  is_nan,
-  exp,
-  log,
-  tanh,
-  sin,
-  cos,  ///< expanded by the lower_math pass to polynomials of stated error
-  log1p,
-  expm1,
-  erf,      ///< as above
-  convert,  ///< numeric conversion to the result type; float to int saturates, NaN becomes 0; x != 0 for bool
-  bitcast,  ///< same lane count and element size
+  neg, abs, sqrt, floor, ceil, rint, trunc, bit_not, is_nan,
+  exp, log, tanh, sin, cos,          ///< expanded by the lower_math pass to polynomials of stated error
+  log1p, expm1, erf,                 ///< as above
+  convert,    ///< numeric conversion to the result type; float to int saturates, NaN becomes 0; x != 0 for bool
+  bitcast,    ///< same lane count and element size
   // element-wise, two operands
-  add,
-  sub,
-  mul,
-  div,  ///< div: floats; for integers truncating, divisor must not be 0 or overflow
-  rem,  ///< integers only, sign of the dividend
-  min,
-  max,  ///< floats: NaN if either is NaN
-  bit_and,
-  bit_or,
-  bit_xor,
-  shift_left,
-  shift_right,     ///< shift_right: arithmetic for signed types
-  mul_high,        ///< upper half of the product; u32, i32
-  scale_exponent,  ///< x * 2^n: floats x, i32 n (f32) or i64 n (f64)
-  eq,
-  ne,
-  lt,
-  le,
-  gt,
-  ge,  ///< boolean result; ordered, except `ne` which is true for NaN
+  add, sub, mul, div,                ///< div: floats; for integers truncating, divisor must not be 0 or overflow
+  rem,                               ///< integers only, sign of the dividend
+  min, max,                          ///< floats: NaN if either is NaN
+  bit_and, bit_or, bit_xor, shift_left, shift_right,  ///< shift_right: arithmetic for signed types
+  mul_high,                          ///< upper half of the product; u32, i32
+  scale_exponent,                    ///< x * 2^n: floats x, i32 n (f32) or i64 n (f64)
+  eq, ne, lt, le, gt, ge,            ///< boolean result; ordered, except `ne` which is true for NaN
   // element-wise, three operands
-  fma,
-  select,  ///< select(condition, if true, if false)
+  fma, select,                       ///< select(condition, if true, if false)
   // vectors
-  splat,    ///< scalar to vector
-  extract,  ///< (vector), imm: lane
-  insert,   ///< (vector, scalar), imm: lane
-  shuffle,  ///< (a, b): result lane i is lane indices[i] of a ++ b
-  reduce_add,
-  reduce_mul,
-  reduce_min,
-  reduce_max,  ///< vector to scalar, as a balanced tree
+  splat,      ///< scalar to vector
+  extract,    ///< (vector), imm: lane
+  insert,     ///< (vector, scalar), imm: lane
+  shuffle,    ///< (a, b): result lane i is lane indices[i] of a ++ b
+  reduce_add, reduce_mul, reduce_min, reduce_max,  ///< vector to scalar, as a balanced tree
   // memory: element index in units of the memory's scalar type, i32 or i64
-  load,    ///< (index [, mask [, other]]): consecutive lanes from index on; masked-off lanes are `other` or 0
-  store,   ///< (index, value [, mask]); Flags::non_temporal
-  gather,  ///< (vector of indices [, mask])
-  scatter,   ///< (vector of indices, value [, mask])
-  prefetch,  ///< (index); imm: 0 read, 1 write
-  atomic_add,
-  atomic_min,
-  atomic_max,  ///< (index, value): the old value
+  load,       ///< (index [, mask [, other]]): consecutive lanes from index on; masked-off lanes are `other` or 0
+  store,      ///< (index, value [, mask]); Flags::non_temporal
+  gather,     ///< (vector of indices [, mask])
+  scatter,    ///< (vector of indices, value [, mask])
+  prefetch,   ///< (index); imm: 0 read, 1 write
+  atomic_add, atomic_min, atomic_max,  ///< (index, value): the old value
   // cube and plane
-  barrier,            ///< all units of the cube; only where control flow is uniform
-  plane_shuffle,      ///< (value, i32 source lane)
+  barrier,        ///< all units of the cube; only where control flow is uniform
+  plane_shuffle,  ///< (value, i32 source lane)
   plane_shuffle_xor,  ///< (value, i32 mask)
-  plane_reduce_add,
-  plane_reduce_min,
-  plane_reduce_max,
+  plane_reduce_add, plane_reduce_min, plane_reduce_max,
   // matrix units; lowered where the target has them, see MatrixShape
-  matrix_multiply,  ///< (a, b, c): c + a * b over the plane's fragments; imm: index into
-                    ///< Kernel::matrix_shapes
+  matrix_multiply,  ///< (a, b, c): c + a * b over the plane's fragments; imm: index into Kernel::matrix_shapes
   // control flow
-  if_,      ///< (condition); regions: then [, else]
-  for_,     ///< (begin, end, step), step > 0; regions: body, whose one argument is the counter
-  while_,   ///< regions: condition (ends in `yield`), body
-  yield,    ///< (value): the condition of the enclosing while_
-  return_,  ///< ends the unit
+  if_,     ///< (condition); regions: then [, else]
+  for_,    ///< (begin, end, step), step > 0; regions: body, whose one argument is the counter
+  while_,  ///< regions: condition (ends in `yield`), body
+  yield,   ///< (value): the condition of the enclosing while_
+  return_, ///< ends the unit
   comment,  ///< no effect; text for readers of the dump (Instruction::text)
 };
 
 enum class Builtin : std::uint8_t {
-  unit_x,
-  unit_y,
-  unit_z,  ///< position of the unit in its cube
-  cube_x,
-  cube_y,
-  cube_z,  ///< position of the cube in the grid
-  cube_count_x,
-  cube_count_y,
-  cube_count_z,
-  plane_lane,  ///< position of the unit in its plane
+  unit_x, unit_y, unit_z,           ///< position of the unit in its cube
+  cube_x, cube_y, cube_z,           ///< position of the cube in the grid
+  cube_count_x, cube_count_y, cube_count_z,
+  plane_lane,                       ///< position of the unit in its plane
 };
 
 enum Flags : std::uint8_t {
   no_flags = 0,
-  non_temporal =
-      1,        ///< store past the caches; index is a multiple of the vector and the buffer 64-byte aligned
-  aligned = 2,  ///< index is a multiple of the lane count and the memory's base is vector-aligned
-  unroll = 4,   ///< for_: unroll fully (constant bounds)
+  non_temporal = 1,   ///< store past the caches; index is a multiple of the vector and the buffer 64-byte aligned
+  aligned = 2,        ///< index is a multiple of the lane count and the memory's base is vector-aligned
+  unroll = 4,         ///< for_: unroll fully (constant bounds)
 };
+
+// clang-format on
 
 struct Instruction;
 /// A straight list of instructions with, for loop bodies, the loop counter as argument.
