@@ -206,14 +206,11 @@ bool Store::open_immutable() {
 
 void Store::degrade(Mode mode, std::string why) {
   status_ = {mode, path_ + ": " + std::move(why)};
-  warn_if_degraded();
+  warn_degraded();
 }
 
-// Repeated with every put, because the first try may fall into code that measures, where warnings are held
-// back.
-void Store::warn_if_degraded() {
-  if (status_.mode == Mode::persistent) return;
-  trace::log::warn_once(Topic::cache, "degraded " + path_,
+void Store::warn_degraded() const {
+  trace::log::warn_once(Topic::cache, "degraded " + (path_.empty() ? status_.reason : path_),
                         "compiled kernels and tuning results stay in memory and will not be kept: {}",
                         status_.reason);
 }
@@ -282,7 +279,7 @@ void Store::put(Kind kind, std::string_view scope, std::string_view key, std::st
     }
   }
   if (won) overlay_->put({info, std::string(value)});
-  warn_if_degraded();
+  if (path_.empty()) warn_degraded();  // known from the start, said once there is something to keep
 }
 
 bool Store::erase(Kind kind, std::string_view scope, std::string_view key) {

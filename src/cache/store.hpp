@@ -106,7 +106,7 @@ class Store {
   bool rebuild(const std::string& why);
   bool open_immutable();
   void degrade(Mode mode, std::string why);
-  void warn_if_degraded();
+  void warn_degraded() const;
   void note_use(EntryInfo& info);
   /// Inside a transaction: the uses noted so far.
   void write_uses(Database& database);

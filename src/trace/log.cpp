@@ -133,7 +133,7 @@ std::string clock_text() {
 }  // namespace
 
 bool enabled_slow(Topic topic, Level level) noexcept {
-  if (trace::detail::suspended != 0) return false;
+  if (trace::detail::suspended != 0 && level != Level::warn) return false;
   auto& current = levels[static_cast<std::size_t>(topic)];
   if (current.load(std::memory_order_relaxed) == unread) read_environment();
   return static_cast<std::uint8_t>(level) <= current.load(std::memory_order_relaxed);

@@ -52,7 +52,7 @@ void full(Topic topic, fmt::format_string<Args...> format, Args&&... args) noexc
   if (enabled(topic, Level::full)) detail::write(topic, Level::full, format, fmt::make_format_args(args...));
 }
 
-/// A warning given at most once per process for each `key`. Off or suspended, it does not count as given.
+/// A warning given at most once per process for each `key`.
 template <class... Args>
 void warn_once(Topic topic, std::string_view key, fmt::format_string<Args...> format,
                Args&&... args) noexcept {

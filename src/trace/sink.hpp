@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "strata/trace.hpp"
 
@@ -37,11 +38,13 @@ class Subscriber {
  private:
   template <class Body>
   void guarded(Body body) noexcept;
+  void complain(const char* why) noexcept;  // once
 
   std::recursive_mutex mutex_;
   std::unique_ptr<Sink> sink_;
   bool live_ = true;
   bool delivering_ = false;
+  bool complained_ = false;
 };
 
 /// Starts handing events to `sink`.

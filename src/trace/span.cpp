@@ -166,10 +166,14 @@ void Subscriber::guarded(Body body) noexcept {
   try {
     body();
   } catch (const std::exception& error) {
-    log::warn_once(log::Topic::runtime, "trace subscriber", "a trace subscriber failed: {}", error.what());
+    complain(error.what());
   } catch (...) {
-    log::warn_once(log::Topic::runtime, "trace subscriber", "a trace subscriber threw something unknown");
+    complain("it threw something that is no std::exception");
   }
+}
+
+void Subscriber::complain(const char* why) noexcept {
+  if (!std::exchange(complained_, true)) log::warn(log::Topic::runtime, "a trace subscriber failed: {}", why);
 }
 
 void Subscriber::deliver(const Event& event) noexcept {
