@@ -1,0 +1,652 @@
+#include "kernel/interpreter.hpp"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+
+#include "base/convert.hpp"
+#include "kernel/traits.hpp"
+
+namespace strata::kernel::test {
+namespace {
+
+using Bits = std::uint64_t;
+
+template <class T>
+T from_bits(Bits b) {
+  if constexpr (std::is_same_v<T, double>)
+    return std::bit_cast<double>(b);
+  else if constexpr (std::is_same_v<T, float>)
+    return std::bit_cast<float>(static_cast<std::uint32_t>(b));
+  else if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>) {
+    T h;
+    h.bits = static_cast<std::uint16_t>(b);
+    return h;
+  } else
+    return static_cast<T>(b);
+}
+template <class T>
+Bits to_bits(T v) {
+  if constexpr (std::is_same_v<T, double>)
+    return std::bit_cast<Bits>(v);
+  else if constexpr (std::is_same_v<T, float>)
+    return std::bit_cast<std::uint32_t>(v);
+  else if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>)
+    return v.bits;
+  else
+    return static_cast<Bits>(v);
+}
+
+template <class F>
+decltype(auto) visit(Scalar s, F&& f) {
+  switch (s) {
+    case Scalar::u32:
+      return f.template operator()<std::uint32_t>();
+    case Scalar::u64:
+      return f.template operator()<std::uint64_t>();
+    default:
+      return visit_dtype(static_cast<DType>(s), std::forward<F>(f));
+  }
+}
+
+/// What an operation on T computes in: f32 for halves, unsigned words for integers (they wrap).
+template <class T>
+constexpr bool half = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
+template <class T>
+constexpr bool real = std::is_floating_point_v<T> || half<T>;
+template <class T>
+using Compute = std::conditional_t<half<T>, float, T>;
+
+template <class To, class From>
+To convert_element(From x) {
+  if constexpr (std::is_same_v<To, From>)
+    return x;
+  else if constexpr (half<From>)
+    return convert_element<To>(static_cast<float>(x));
+  else if constexpr (half<To>)
+    return To(static_cast<float>(x));
+  else if constexpr (std::is_same_v<To, bool>)
+    return x != From{};
+  else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
+    if (std::isnan(x)) return To{};
+    const From high = std::ldexp(From{1}, std::numeric_limits<To>::digits);
+    if (x <= static_cast<From>(std::numeric_limits<To>::min())) return std::numeric_limits<To>::min();
+    return x >= high ? std::numeric_limits<To>::max() : static_cast<To>(x);
+  } else
+    return static_cast<To>(x);
+}
+
+template <class T>
+T minimum(T a, T b) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<T>::quiet_NaN();
+    if (a == b) return std::signbit(a) ? a : b;
+  }
+  return b < a ? b : a;
+}
+template <class T>
+T maximum(T a, T b) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<T>::quiet_NaN();
+    if (a == b) return std::signbit(a) ? b : a;
+  }
+  return a < b ? b : a;
+}
+
+[[noreturn]] void undefined(Opcode op) {
+  throw std::invalid_argument("interpreter: " + std::string(name_of(op)));
+}
+
+template <class T>
+T float_operation(Opcode op, T a, T b, T c) {
+  const auto wide = static_cast<long double>(a);
+  switch (op) {
+    case Opcode::neg:
+      return -a;
+    case Opcode::abs:
+      return std::abs(a);
+    case Opcode::sqrt:
+      return std::sqrt(a);
+    case Opcode::floor:
+      return std::floor(a);
+    case Opcode::ceil:
+      return std::ceil(a);
+    case Opcode::rint:
+      return std::nearbyint(a);
+    case Opcode::trunc:
+      return std::trunc(a);
+    case Opcode::exp:
+      return static_cast<T>(std::exp(wide));
+    case Opcode::log:
+      return static_cast<T>(std::log(wide));
+    case Opcode::tanh:
+      return static_cast<T>(std::tanh(wide));
+    case Opcode::sin:
+      return static_cast<T>(std::sin(wide));
+    case Opcode::cos:
+      return static_cast<T>(std::cos(wide));
+    case Opcode::log1p:
+      return static_cast<T>(std::log1p(wide));
+    case Opcode::expm1:
+      return static_cast<T>(std::expm1(wide));
+    case Opcode::erf:
+      return static_cast<T>(std::erf(wide));
+    case Opcode::add:
+    case Opcode::reduce_add:
+      return a + b;
+    case Opcode::sub:
+      return a - b;
+    case Opcode::mul:
+    case Opcode::reduce_mul:
+      return a * b;
+    case Opcode::div:
+      return a / b;
+    case Opcode::min:
+    case Opcode::reduce_min:
+      return minimum(a, b);
+    case Opcode::max:
+    case Opcode::reduce_max:
+      return maximum(a, b);
+    case Opcode::fma:
+      return std::fma(a, b, c);
+    default:
+      undefined(op);
+  }
+}
+
+template <class T>
+T int_operation(Opcode op, T a, T b) {
+  using U = std::make_unsigned_t<T>;
+  const auto ua = static_cast<Bits>(a), ub = static_cast<Bits>(b);
+  const auto wrap = [](Bits v) { return static_cast<T>(static_cast<U>(v)); };
+  constexpr auto width = static_cast<Bits>(8 * sizeof(T));
+  switch (op) {
+    case Opcode::neg:
+      return wrap(0 - ua);
+    case Opcode::abs:
+      return std::is_signed_v<T> && a < T{} ? wrap(0 - ua) : a;
+    case Opcode::bit_not:
+      return wrap(~ua);
+    case Opcode::add:
+    case Opcode::reduce_add:
+      return wrap(ua + ub);
+    case Opcode::sub:
+      return wrap(ua - ub);
+    case Opcode::mul:
+    case Opcode::reduce_mul:
+      return wrap(ua * ub);
+    case Opcode::div:
+    case Opcode::rem:
+      if (b == 0) throw std::domain_error("interpreter: integer division by zero");
+      if (std::is_signed_v<T> && a == std::numeric_limits<T>::min() && b == static_cast<T>(-1))
+        throw std::domain_error("interpreter: integer division overflows");
+      return static_cast<T>(op == Opcode::div ? a / b : a % b);
+    case Opcode::min:
+    case Opcode::reduce_min:
+      return minimum(a, b);
+    case Opcode::max:
+    case Opcode::reduce_max:
+      return maximum(a, b);
+    case Opcode::bit_and:
+      return a & b;
+    case Opcode::bit_or:
+      return a | b;
+    case Opcode::bit_xor:
+      return a ^ b;
+    case Opcode::shift_left:
+      return ub < width ? wrap(ua << ub) : T{};
+    case Opcode::shift_right:
+      return ub < width ? static_cast<T>(a >> ub) : T{};
+    case Opcode::mul_high: {
+      if constexpr (std::is_signed_v<T>)
+        return static_cast<T>((static_cast<std::int64_t>(a) * b) >> 32);
+      else
+        return static_cast<T>((ua * ub) >> 32);
+    }
+    default:
+      undefined(op);
+  }
+}
+
+/// One lane of an operation whose operands and result are of type T.
+template <class T>
+T operate(Opcode op, T a, T b, T c) {
+  if constexpr (half<T>) {
+    return T(float_operation<float>(op, static_cast<float>(a), static_cast<float>(b), static_cast<float>(c)));
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return float_operation<T>(op, a, b, c);
+  } else if constexpr (std::is_same_v<T, bool>) {
+    switch (op) {
+      case Opcode::bit_and:
+        return a && b;
+      case Opcode::bit_or:
+        return a || b;
+      case Opcode::bit_xor:
+        return a != b;
+      default:
+        undefined(op);
+    }
+  } else {
+    return int_operation<T>(op, a, b);
+  }
+}
+
+template <class T>
+bool compare(Opcode op, T x, T y) {
+  const auto a = static_cast<Compute<T>>(x), b = static_cast<Compute<T>>(y);
+  switch (op) {
+    case Opcode::eq:
+      return a == b;
+    case Opcode::ne:
+      return a != b;
+    case Opcode::lt:
+      return a < b;
+    case Opcode::le:
+      return a <= b;
+    case Opcode::gt:
+      return a > b;
+    default:
+      return a >= b;
+  }
+}
+
+template <class T>
+T scale(T x, std::int64_t n) {
+  const auto limited = static_cast<int>(std::min<std::int64_t>(std::max<std::int64_t>(n, -100000), 100000));
+  return std::ldexp(x, limited);
+}
+
+class Machine {
+ public:
+  Machine(const Kernel& k, const Launch& l) : kernel_(k), launch_(l), units_(k.units()) {
+    offsets_.reserve(k.types.size());
+    std::size_t total = 0;
+    for (const auto& t : k.types) {
+      offsets_.push_back(total);
+      total += std::size_t{t.lanes} * units_;
+    }
+    values_.resize(total);
+    if (l.buffers.size() != k.buffer_count() || l.lengths.size() != k.buffer_count() ||
+        l.scalars.size() != k.scalars.size())
+      throw std::invalid_argument("interpreter: launch arguments do not fit the kernel");
+  }
+
+  void cube(std::array<std::uint32_t, 3> position) {
+    position_ = position;
+    arrays_.assign(kernel_.memories.size(), {});
+    for (std::size_t n = 0; n < kernel_.memories.size(); ++n) {
+      const auto& m = kernel_.memories[n];
+      if (m.space == Space::global) continue;
+      const auto elements = static_cast<std::size_t>(m.length) * (m.space == Space::local ? units_ : 1);
+      arrays_[n].assign(elements * size_of(m.scalar), static_cast<unsigned char>(0xa5));
+    }
+    alive_.assign(units_, true);
+    block(kernel_.body, std::vector<bool>(units_, true));
+  }
+
+ private:
+  using Mask = std::vector<bool>;
+
+  Bits& slot(ValueId v, std::uint32_t unit, std::uint32_t lane = 0) {
+    return values_[offsets_[v] + std::size_t{unit} * kernel_.types[v].lanes + lane];
+  }
+  Type type(ValueId v) const { return kernel_.types[v]; }
+
+  template <class F>
+  void each(const Mask& active, F&& f) {
+    for (std::uint32_t u = 0; u < units_; ++u)
+      if (active[u] && alive_[u]) f(u);
+  }
+  bool any(const Mask& active) {
+    bool found = false;
+    each(active, [&](std::uint32_t) { found = true; });
+    return found;
+  }
+
+  void block(const Block& b, const Mask& active) {
+    for (const auto& i : b.instructions) instruction(i, active);
+  }
+
+  void instruction(const Instruction& i, const Mask& active) {
+    if (is_elementwise(i.opcode)) return elementwise(i, active);
+    if (i.opcode >= Opcode::load && i.opcode <= Opcode::atomic_max) return access(i, active);
+    if (i.opcode >= Opcode::plane_shuffle && i.opcode <= Opcode::plane_reduce_max) return plane(i, active);
+    if (i.opcode >= Opcode::if_) return control(i, active);
+    if (i.opcode == Opcode::matrix_multiply) undefined(i.opcode);
+    if (i.opcode == Opcode::barrier) {
+      for (std::uint32_t u = 0; u < units_; ++u)
+        if (!active[u] || !alive_[u])
+          throw std::domain_error("interpreter: a barrier that not all units reach");
+      return;
+    }
+    each(active, [&](std::uint32_t u) { leaf_or_vector(i, u); });
+  }
+
+  // --- element-wise
+  // ----------------------------------------------------------------------------------------------------
+
+  void elementwise(const Instruction& i, const Mask& active) {
+    const Type a = type(i.operands[0]), r = type(i.result);
+    const auto lanes = [&](auto&& f) {
+      each(active, [&](std::uint32_t u) {
+        for (std::uint32_t l = 0; l < r.lanes; ++l) slot(i.result, u, l) = f(u, l);
+      });
+    };
+    const auto in = [&](std::size_t n, std::uint32_t u, std::uint32_t l) {
+      return slot(i.operands[n], u, l);
+    };
+    switch (i.opcode) {
+      case Opcode::bitcast:
+        return visit(r.scalar, [&]<class T>() {
+          lanes([&](auto u, auto l) { return to_bits(from_bits<T>(in(0, u, l))); });
+        });
+      case Opcode::convert:
+        return visit(a.scalar, [&]<class From>() {
+          visit(r.scalar, [&]<class To>() {
+            lanes([&](auto u, auto l) { return to_bits(convert_element<To>(from_bits<From>(in(0, u, l)))); });
+          });
+        });
+      case Opcode::select:
+        return lanes([&](auto u, auto l) { return in(0, u, l) != 0 ? in(1, u, l) : in(2, u, l); });
+      case Opcode::is_nan:
+        return visit(a.scalar, [&]<class T>() {
+          if constexpr (real<T>)
+            lanes([&](auto u, auto l) {
+              return Bits{std::isnan(static_cast<Compute<T>>(from_bits<T>(in(0, u, l))))};
+            });
+        });
+      case Opcode::scale_exponent:
+        return visit(a.scalar, [&]<class T>() {
+          if constexpr (std::is_floating_point_v<T>)
+            lanes([&](auto u, auto l) {
+              return to_bits(scale(from_bits<T>(in(0, u, l)), static_cast<std::int64_t>(in(1, u, l))));
+            });
+        });
+      default:
+        break;
+    }
+    const auto n = i.operands.size();
+    if (i.opcode >= Opcode::eq && i.opcode <= Opcode::ge)
+      return visit(a.scalar, [&]<class T>() {
+        lanes([&](auto u, auto l) {
+          return Bits{compare<T>(i.opcode, from_bits<T>(in(0, u, l)), from_bits<T>(in(1, u, l)))};
+        });
+      });
+    visit(r.scalar, [&]<class T>() {
+      lanes([&](auto u, auto l) {
+        return to_bits(operate<T>(i.opcode, from_bits<T>(in(0, u, l)), from_bits<T>(n > 1 ? in(1, u, l) : 0),
+                                  from_bits<T>(n > 2 ? in(2, u, l) : 0)));
+      });
+    });
+  }
+
+  // --- leaves and vectors
+  // ------------------------------------------------------------------------------------------------
+
+  std::int64_t builtin(Builtin b, std::uint32_t u) const {
+    const auto& d = kernel_.cube_dim;
+    switch (b) {
+      case Builtin::unit_x:
+        return u % d[0];
+      case Builtin::unit_y:
+        return u / d[0] % d[1];
+      case Builtin::unit_z:
+        return u / d[0] / d[1];
+      case Builtin::cube_x:
+        return position_[0];
+      case Builtin::cube_y:
+        return position_[1];
+      case Builtin::cube_z:
+        return position_[2];
+      case Builtin::cube_count_x:
+        return launch_.cube_count[0];
+      case Builtin::cube_count_y:
+        return launch_.cube_count[1];
+      case Builtin::cube_count_z:
+        return launch_.cube_count[2];
+      case Builtin::plane_lane:
+        return u % launch_.plane_size;
+    }
+    return 0;
+  }
+
+  void leaf_or_vector(const Instruction& i, std::uint32_t u) {
+    if (i.result == no_value) return;
+    const Type r = type(i.result);
+    const auto set = [&](auto&& f) {
+      for (std::uint32_t l = 0; l < r.lanes; ++l) slot(i.result, u, l) = f(l);
+    };
+    switch (i.opcode) {
+      case Opcode::constant:
+        return set([&](auto) { return static_cast<Bits>(i.immediate); });
+      case Opcode::builtin:
+        return set([&](auto) { return static_cast<Bits>(builtin(static_cast<Builtin>(i.immediate), u)); });
+      case Opcode::parameter: {
+        const auto bits = static_cast<Bits>(launch_.scalars[static_cast<std::size_t>(i.immediate)]);
+        return set(
+            [&](auto) { return visit(r.scalar, [&]<class T>() { return to_bits(from_bits<T>(bits)); }); });
+      }
+      case Opcode::length:
+        return set([&](auto) { return static_cast<Bits>(launch_.lengths[i.memory]); });
+      case Opcode::lane_index:
+        return visit(r.scalar, [&]<class T>() {
+          set([&](auto l) { return to_bits(convert_element<T>(static_cast<std::int32_t>(l))); });
+        });
+      case Opcode::splat:
+        return set([&](auto) { return slot(i.operands[0], u); });
+      case Opcode::extract:
+        return set([&](auto) { return slot(i.operands[0], u, static_cast<std::uint32_t>(i.immediate)); });
+      case Opcode::insert:
+        return set(
+            [&](auto l) { return l == i.immediate ? slot(i.operands[1], u) : slot(i.operands[0], u, l); });
+      case Opcode::shuffle:
+        return set([&](auto l) {
+          const auto from = static_cast<std::uint32_t>(i.indices[l]);
+          const std::uint32_t n = type(i.operands[0]).lanes;
+          return from < n ? slot(i.operands[0], u, from) : slot(i.operands[1], u, from - n);
+        });
+      default:
+        return reduce(i, u);
+    }
+  }
+
+  /// Halves: lane l with lane l + (n + 1) / 2, until one is left.
+  void reduce(const Instruction& i, std::uint32_t u) {
+    const Type a = type(i.operands[0]);
+    visit(a.scalar, [&]<class T>() {
+      std::vector<T> v;
+      for (std::uint32_t l = 0; l < a.lanes; ++l) v.push_back(from_bits<T>(slot(i.operands[0], u, l)));
+      while (v.size() > 1) {
+        const std::size_t h = (v.size() + 1) / 2;
+        for (std::size_t l = 0; l + h < v.size(); ++l) v[l] = operate<T>(i.opcode, v[l], v[l + h], T{});
+        v.resize(h);
+      }
+      slot(i.result, u) = to_bits<T>(v[0]);
+    });
+  }
+
+  // --- memory
+  // ------------------------------------------------------------------------------------------------------------
+
+  unsigned char* element(const Instruction& i, std::uint32_t u, std::int64_t index) {
+    const auto& m = kernel_.memories[i.memory];
+    const bool global = m.space == Space::global;
+    const std::int64_t length = global ? launch_.lengths[i.memory] : m.length;
+    if (index < 0 || index >= length)
+      throw std::out_of_range("interpreter: " + std::string(name_of(i.opcode)) + " of element " +
+                              std::to_string(index) + " of '" + m.name + "' with " + std::to_string(length));
+    if (m.space == Space::local) index += static_cast<std::int64_t>(u) * m.length;
+    auto* base = global ? static_cast<unsigned char*>(launch_.buffers[i.memory]) : arrays_[i.memory].data();
+    return base + static_cast<std::size_t>(index) * size_of(m.scalar);
+  }
+
+  Bits read(Scalar s, const unsigned char* p) const {
+    return visit(s, [&]<class T>() {
+      T v;
+      std::memcpy(&v, p, sizeof v);
+      return to_bits(v);
+    });
+  }
+  void write(Scalar s, unsigned char* p, Bits b) const {
+    visit(s, [&]<class T>() {
+      const T v = from_bits<T>(b);
+      std::memcpy(p, &v, sizeof v);
+    });
+  }
+
+  void access(const Instruction& i, const Mask& active) {
+    if (i.opcode == Opcode::prefetch) return;
+    const Scalar s = kernel_.memories[i.memory].scalar;
+    const bool reads = i.opcode == Opcode::load || i.opcode == Opcode::gather;
+    const bool vector_index = i.opcode == Opcode::gather || i.opcode == Opcode::scatter;
+    const std::size_t mask = reads ? 1 : 2;
+    each(active, [&](std::uint32_t u) {
+      if (is_atomic(i.opcode)) return atomic(i, s, u);
+      const std::uint32_t lanes = type(reads ? i.result : i.operands[1]).lanes;
+      for (std::uint32_t l = 0; l < lanes; ++l) {
+        if (i.operands.size() > mask && slot(i.operands[mask], u, l) == 0) {
+          if (reads) slot(i.result, u, l) = i.operands.size() > 2 ? slot(i.operands[2], u, l) : 0;
+          continue;
+        }
+        auto* p = element(
+            i, u,
+            static_cast<std::int64_t>(slot(i.operands[0], u, vector_index ? l : 0)) + (vector_index ? 0 : l));
+        if (reads)
+          slot(i.result, u, l) = read(s, p);
+        else
+          write(s, p, slot(i.operands[1], u, l));
+      }
+    });
+  }
+
+  void atomic(const Instruction& i, Scalar s, std::uint32_t u) {
+    auto* p = element(i, u, static_cast<std::int64_t>(slot(i.operands[0], u)));
+    const Bits old = read(s, p), operand = slot(i.operands[1], u);
+    const Opcode op = i.opcode == Opcode::atomic_add   ? Opcode::add
+                      : i.opcode == Opcode::atomic_min ? Opcode::min
+                                                       : Opcode::max;
+    slot(i.result, u) = old;
+    write(s, p, visit(s, [&]<class T>() {
+            return to_bits(operate<T>(op, from_bits<T>(old), from_bits<T>(operand), T{}));
+          }));
+  }
+
+  // --- planes
+  // ------------------------------------------------------------------------------------------------------------
+
+  /// Sources outside the plane, or not taking part, leave the unit its own value.
+  void plane(const Instruction& i, const Mask& active) {
+    const Type r = type(i.result);
+    const auto size = launch_.plane_size;
+    std::vector<Bits> before(values_.begin() + static_cast<std::ptrdiff_t>(offsets_[i.operands[0]]),
+                             values_.begin() + static_cast<std::ptrdiff_t>(offsets_[i.operands[0]] +
+                                                                           std::size_t{r.lanes} * units_));
+    const auto taking_part = [&](std::uint32_t u) { return u < units_ && active[u] && alive_[u]; };
+    each(active, [&](std::uint32_t u) {
+      const std::uint32_t first = u / size * size;
+      for (std::uint32_t l = 0; l < r.lanes; ++l) {
+        const auto value = [&](std::uint32_t from) { return before[std::size_t{from} * r.lanes + l]; };
+        if (i.operands.size() == 2) {
+          const auto lane = static_cast<std::int64_t>(slot(i.operands[1], u));
+          const auto from =
+              i.opcode == Opcode::plane_shuffle ? lane : static_cast<std::int64_t>(u - first) ^ lane;
+          const bool inside =
+              from >= 0 && from < size && taking_part(first + static_cast<std::uint32_t>(from));
+          slot(i.result, u, l) = value(inside ? first + static_cast<std::uint32_t>(from) : u);
+          continue;
+        }
+        const Opcode op = i.opcode == Opcode::plane_reduce_add   ? Opcode::add
+                          : i.opcode == Opcode::plane_reduce_min ? Opcode::min
+                                                                 : Opcode::max;
+        visit(r.scalar, [&]<class T>() {
+          bool started = false;
+          T sum{};
+          for (std::uint32_t v = first; v < first + size; ++v) {
+            if (!taking_part(v)) continue;
+            sum = started ? operate<T>(op, sum, from_bits<T>(value(v)), T{}) : from_bits<T>(value(v));
+            started = true;
+          }
+          slot(i.result, u, l) = to_bits(sum);
+        });
+      }
+    });
+  }
+
+  // --- control flow
+  // --------------------------------------------------------------------------------------------------------
+
+  Mask where(const Mask& active, ValueId condition, bool wanted) {
+    Mask m(units_, false);
+    each(active, [&](std::uint32_t u) { m[u] = (slot(condition, u) != 0) == wanted; });
+    return m;
+  }
+
+  void control(const Instruction& i, const Mask& active) {
+    switch (i.opcode) {
+      case Opcode::if_: {
+        const Mask then = where(active, i.operands[0], true), otherwise = where(active, i.operands[0], false);
+        if (any(then)) block(i.regions[0], then);
+        if (i.regions.size() > 1 && any(otherwise)) block(i.regions[1], otherwise);
+        return;
+      }
+      case Opcode::for_:
+        return loop(i, active);
+      case Opcode::while_: {
+        Mask running = active;
+        while (any(running)) {
+          block(i.regions[0], running);
+          running = where(running, i.regions[0].instructions.back().operands[0], true);
+          if (any(running)) block(i.regions[1], running);
+        }
+        return;
+      }
+      case Opcode::return_:
+        each(active, [&](std::uint32_t u) { alive_[u] = false; });
+        return;
+      default:
+        return;
+    }
+  }
+
+  void loop(const Instruction& i, const Mask& active) {
+    const Block& body = i.regions[0];
+    std::vector<std::int64_t> next(units_);
+    const auto at = [&](std::size_t n, std::uint32_t u) {
+      return static_cast<std::int64_t>(slot(i.operands[n], u));
+    };
+    each(active, [&](std::uint32_t u) { next[u] = at(0, u); });
+    while (true) {
+      Mask running(units_, false);
+      each(active, [&](std::uint32_t u) { running[u] = next[u] < at(1, u); });
+      if (!any(running)) return;
+      each(running, [&](std::uint32_t u) { slot(body.argument, u) = static_cast<Bits>(next[u]); });
+      block(body, running);
+      each(running, [&](std::uint32_t u) { next[u] += at(2, u); });
+    }
+  }
+
+  const Kernel& kernel_;
+  const Launch& launch_;
+  std::uint32_t units_;
+  std::vector<std::size_t> offsets_;
+  std::vector<Bits> values_;
+  std::vector<std::vector<unsigned char>> arrays_;
+  std::array<std::uint32_t, 3> position_{};
+  Mask alive_;
+};
+
+}  // namespace
+
+void interpret(const Kernel& kernel, const Launch& launch) {
+  Machine machine(kernel, launch);
+  for (std::uint32_t z = 0; z < launch.cube_count[2]; ++z)
+    for (std::uint32_t y = 0; y < launch.cube_count[1]; ++y)
+      for (std::uint32_t x = 0; x < launch.cube_count[0]; ++x) machine.cube({x, y, z});
+}
+
+}  // namespace strata::kernel::test
