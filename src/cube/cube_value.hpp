@@ -11,7 +11,10 @@ namespace strata::cube {
 class CubeValue final : public backend::Value {
  public:
   CubeValue(backend::Backend& home, DType type, const op::View& layout, runtime::BufferRef data)
-      : Value(home, type, layout.shape), strides(layout.strides), offset(layout.offset), buffer(std::move(data)) {}
+      : Value(home, type, layout.shape),
+        strides(layout.strides),
+        offset(layout.offset),
+        buffer(std::move(data)) {}
 
   const Strides strides;
   const std::int64_t offset;

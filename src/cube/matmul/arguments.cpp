@@ -1,0 +1,103 @@
+#include "cube/matmul/arguments.hpp"
+
+#include <fmt/format.h>
+
+namespace strata::cube::matmul {
+
+namespace {
+
+using kernel::Scalar;
+using kernel::Val;
+
+/// Calls f(name, value, constant) for every extent, stride and offset in their one order.
+template <class F>
+void each_size(const Problem& p, Sizes sizes, F&& f) {
+  const bool fixed = sizes == Sizes::constant;
+  f("m", p.m, fixed);
+  f("n", p.n, fixed);
+  f("k", p.k, fixed);
+  for (int i = 0; i < p.batch.rank(); ++i) f(fmt::format("batch{}", i), p.batch[i], fixed);
+  const auto walk = [&](std::string_view name, const Walk& w) {
+    const auto stride = [&](std::string_view what, std::int64_t s) {
+      f(fmt::format("{}_{}", name, what), s, fixed || s == 0 || s == 1);
+    };
+    stride("row", w.row);
+    stride("col", w.col);
+    for (int i = 0; i < w.batch.rank(); ++i) stride(fmt::format("batch{}", i), w.batch[i]);
+    f(fmt::format("{}_offset", name), w.offset, false);
+  };
+  walk("a", p.a);
+  walk("b", p.b);
+  for (const auto& e : p.extras) walk(fmt::format("in{}", e.value), e.walk);
+  for (std::size_t i = 0; i < p.positions.size(); ++i) {
+    if (needs_position(p.block.nodes[i])) walk(fmt::format("position{}", i), p.positions[i]);
+  }
+}
+
+}  // namespace
+
+std::vector<std::int64_t> scalars_of(const Problem& p, Sizes sizes) {
+  std::vector<std::int64_t> out;
+  each_size(p, sizes, [&](std::string_view, std::int64_t value, bool constant) {
+    if (!constant) out.push_back(value);
+  });
+  for (const auto& node : p.block.nodes) append_arguments(node, out);
+  return out;
+}
+
+Arguments declare(kernel::Builder& builder, const Problem& p, Sizes sizes) {
+  Arguments args;
+  args.problem = &p;
+  args.a.data = builder.read("a", kernel::scalar_of(p.dtype));
+  args.b.data = builder.read("b", kernel::scalar_of(p.dtype));
+  for (const auto& e : p.extras) {
+    args.extras.push_back({builder.read(fmt::format("in{}", e.value), kernel::scalar_of(e.dtype)), {}, {}, {}});
+  }
+  for (std::size_t i = 0; i < p.block.outputs.size(); ++i) {
+    args.outputs.push_back(builder.read_write(fmt::format("out{}", i), kernel::scalar_of(p.output_type(i))));
+  }
+  std::vector<Val> values;
+  each_size(p, sizes, [&](std::string_view name, std::int64_t value, bool constant) {
+    values.push_back(constant ? kernel::constant(kernel::make_type(Scalar::i64), value) : builder.scalar(name, Scalar::i64));
+  });
+  std::size_t next = 0;
+  args.size = {values[0], values[1], values[2]};
+  next = 3;
+  for (int i = 0; i < p.batch.rank(); ++i) args.batch.push_back(values[next++]);
+  const auto walk = [&](Operand& o) {
+    o.row = values[next++];
+    o.col = values[next++];
+    auto& strides = args.batch_strides.emplace_back();
+    for (int i = 0; i < p.batch.rank(); ++i) strides.push_back(values[next++]);
+    o.start = values[next++];
+  };
+  walk(args.a);
+  walk(args.b);
+  for (auto& e : args.extras) walk(e);
+  args.positions.resize(p.positions.size());
+  for (std::size_t i = 0; i < p.positions.size(); ++i) {
+    if (needs_position(p.block.nodes[i])) walk(args.positions[i]);
+    else args.batch_strides.emplace_back();
+  }
+  int number = 0;
+  for (const auto& node : p.block.nodes) args.nodes.push_back(declare_arguments(builder, node, number++));
+  args.output_start = kernel::constant(kernel::make_type(Scalar::i64), 0);
+  return args;
+}
+
+void Arguments::select_batch(Val index) {
+  std::vector<Operand*> all{&a, &b};
+  for (auto& e : extras) all.push_back(&e);
+  for (auto& e : positions) all.push_back(&e);
+  output_start = index * (size.m * size.n);
+  Val rest = index;
+  for (std::size_t axis = batch.size(); axis-- > 0;) {
+    const Val digit = axis == 0 ? rest : rest % batch[axis];
+    if (axis != 0) rest = rest / batch[axis];
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (!batch_strides[i].empty()) all[i]->start = all[i]->start + digit * batch_strides[i][axis];
+    }
+  }
+}
+
+}  // namespace strata::cube::matmul
