@@ -1,0 +1,61 @@
+#include "autodiff/node.hpp"
+
+namespace strata::autodiff {
+namespace {
+
+const AutodiffValue& cast_value(const ValueRef& v) { return static_cast<const AutodiffValue&>(*v); }
+
+Saved save(const ValueRef& input) {
+  const auto& value = cast_value(input);
+  return value.recipe ? Saved{{}, value.recipe} : Saved{value.inner, {}};
+}
+
+template <class Rule, class EdgeList>
+NodeRef make(Rule rule, backend::Inputs inputs, EdgeList edges, const Saves& saves, const ValueRef& output,
+             std::uint32_t depth, const RecipeRef& recipe) {
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    edges[i].parent = cast_value(inputs[i]).node;
+    if (saves.inputs >> i & 1u) edges[i].saved = save(inputs[i]);
+  }
+  Saved kept;
+  if (saves.output) kept = recipe ? Saved{{}, recipe} : Saved{output, {}};
+  return NodeRef(new Operand<Rule, EdgeList>(backend::type_of(*output), depth, std::move(rule),
+                                             std::move(edges), std::move(kept)));
+}
+
+template <class Family>
+constexpr std::size_t arity = 1;
+template <>
+constexpr std::size_t arity<op::Binary> = 2;
+template <>
+constexpr std::size_t arity<op::Matmul> = 2;
+template <>
+constexpr std::size_t arity<op::Where> = 3;
+
+InputSet tracked_of(backend::Inputs inputs) {
+  InputSet tracked = 0;
+  for (std::size_t i = 0; i < inputs.size(); ++i) tracked |= (cast_value(inputs[i]).node ? 1u : 0u) << i;
+  return tracked;
+}
+
+}  // namespace
+
+NodeRef record(const op::Operation& op, backend::Inputs inputs, const ValueRef& output, std::uint32_t depth,
+               const RecipeRef& recipe) {
+  return std::visit(
+      [&]<class Family>(const Family& family) -> NodeRef {
+        if constexpr (Constant<Family>) {
+          base::fail_check("a constant family is never recorded", __FILE_NAME__, __LINE__);
+        } else if constexpr (std::same_as<Family, op::Cat>) {
+          CatParts parts{family.axis, {}};
+          for (const auto& input : inputs) parts.extents.push_back(input->shape[family.axis]);
+          return make(std::move(parts), inputs, std::vector<Edge>(inputs.size()), {}, output, depth, recipe);
+        } else {
+          return make(family, inputs, std::array<Edge, arity<Family>>{}, saves(family, tracked_of(inputs)),
+                      output, depth, recipe);
+        }
+      },
+      op);
+}
+
+}  // namespace strata::autodiff

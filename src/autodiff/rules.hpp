@@ -1,0 +1,88 @@
+/// Gradient rules: for each differentiable family what it saves in the forward pass, and `differentiate`,
+/// which turns the gradient of its output into those of its inputs. A family without both does not compile.
+///
+/// Rules compute on values of the inner backend with the bridge. When that backend is an Autodiff itself,
+/// they are recorded there: that is what makes second derivatives.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "bridge/bridge.hpp"
+#include "op/operation.hpp"
+
+namespace strata::autodiff {
+
+using backend::ValueRef;
+
+/// A set of inputs by position.
+using InputSet = unsigned;
+
+/// What a rule needs in backward.
+struct Saves {
+  InputSet inputs = 0;
+  bool output = false;
+};
+
+/// One recorded operation during backward.
+class Step {
+ public:
+  /// Of the output; on the inner backend, like everything here.
+  virtual const ValueRef& gradient() const = 0;
+  /// True when input i is tracked, so that `give(i, ...)` is wanted.
+  virtual bool needs(std::size_t i) const = 0;
+  /// Of a tracked input.
+  virtual const op::TensorType& input_type(std::size_t i) const = 0;
+  /// What `saves` asked for.
+  virtual ValueRef input(std::size_t i) = 0;
+  virtual ValueRef output() = 0;
+  /// Adds to the gradient of input i, which must be tracked; the shape is that of the input.
+  virtual void give(std::size_t i, const ValueRef& gradient) = 0;
+
+  /// `give` for an input that was broadcast: sums first.
+  void give_broadcast(std::size_t i, const ValueRef& gradient) {
+    give(i, bridge::sum_to(gradient, input_type(i).shape));
+  }
+
+ protected:
+  ~Step() = default;
+};
+
+/// Families whose output never depends smoothly on an input: nothing is ever recorded for them.
+template <class Family>
+concept Constant = std::same_as<Family, op::Fill> || std::same_as<Family, op::Iota> ||
+    std::same_as<Family, op::Random> || std::same_as<Family, op::Compare>;
+
+// `tracked` says which inputs are.
+Saves saves(const op::Unary& op, InputSet tracked);
+Saves saves(const op::Binary& op, InputSet tracked);
+Saves saves(const op::Where& op, InputSet tracked);
+Saves saves(const op::Cast& op, InputSet tracked);
+Saves saves(const op::Matmul& op, InputSet tracked);
+Saves saves(const op::Reduce& op, InputSet tracked);
+Saves saves(const op::Reshape& op, InputSet tracked);
+Saves saves(const op::Permute& op, InputSet tracked);
+Saves saves(const op::Expand& op, InputSet tracked);
+Saves saves(const op::Slice& op, InputSet tracked);
+Saves saves(const op::Flip& op, InputSet tracked);
+
+void differentiate(const op::Unary& op, Step& step);
+void differentiate(const op::Binary& op, Step& step);
+void differentiate(const op::Where& op, Step& step);
+void differentiate(const op::Cast& op, Step& step);
+void differentiate(const op::Matmul& op, Step& step);
+void differentiate(const op::Reduce& op, Step& step);
+void differentiate(const op::Reshape& op, Step& step);
+void differentiate(const op::Permute& op, Step& step);
+void differentiate(const op::Expand& op, Step& step);
+void differentiate(const op::Slice& op, Step& step);
+void differentiate(const op::Flip& op, Step& step);
+
+/// Cat saves no tensors, only where each input lies along the axis.
+struct CatParts {
+  int axis = 0;
+  std::vector<std::int64_t> extents;
+};
+void differentiate(const CatParts& op, Step& step);
+
+}  // namespace strata::autodiff

@@ -1,0 +1,116 @@
+#include "gradient_check.hpp"
+
+#include <cmath>
+#include <ostream>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "autodiff/autodiff.hpp"
+#include "bridge/bridge.hpp"
+
+namespace strata::testing {
+namespace {
+
+using autodiff::Autodiff;
+using Point = std::vector<TensorData>;
+
+// Central differences err by h^2 f'''/6 + eps |f| / h; with h near eps^(1/3) both are some 1e-10 of f's
+// scale.
+constexpr double step = 6e-6, tolerance = 2e-8;
+
+std::vector<ValueRef> place(backend::Backend& on, const Point& point) {
+  std::vector<ValueRef> values;
+  for (const auto& data : point) values.push_back(on.from_data(data));
+  return values;
+}
+
+/// sum(y * w) with fixed w: no two elements of y count alike, so that a misplaced gradient shows.
+ValueRef weighted_sum(const ValueRef& y, std::uint64_t seed) {
+  const auto weights = bridge::cast(y->backend.from_data(random_f64(y->shape, seed, 0.5, 1.5)), y->dtype);
+  return bridge::reduce_all(op::ReduceKind::sum, bridge::mul(y, weights));
+}
+
+/// Gradients of f at `point` by Autodiff(inner), as values of `inner`, whose leaves are tracked where it is
+/// an Autodiff.
+std::vector<ValueRef> gradients(backend::Backend& inner, Checkpointing checkpointing, const Function& f,
+                                std::vector<ValueRef> point) {
+  Autodiff ad(inner, checkpointing);
+  for (auto& x : point) x = autodiff::track(ad.lift(x));
+  const auto result = autodiff::backward(weighted_sum(f(point), 1));
+  std::vector<ValueRef> out;
+  for (const auto& x : point) out.push_back(result.get(x));
+  return out;
+}
+
+/// Compares d scalar(point) / d point with `actual`.
+void expect_differences(const std::function<double(const Point&)>& scalar, const Point& point,
+                        const std::vector<ValueRef>& actual) {
+  for (std::size_t i = 0; i < point.size(); ++i) {
+    ASSERT_EQ(actual[i]->shape, point[i].shape());
+    const auto gradient = read(actual[i]);
+    const auto center = point[i].to_doubles();
+    for (std::size_t k = 0; k < center.size(); ++k) {
+      const double h = step * std::max(1.0, std::abs(center[k]));
+      const auto moved = [&](double by) {
+        auto elements = center;
+        elements[k] += by;
+        Point other = point;
+        other[i] = TensorData::from<double>(elements, point[i].shape());
+        return scalar(other);
+      };
+      const double difference = (moved(h) - moved(-h)) / (2 * h);
+      EXPECT_NEAR(gradient[k], difference, tolerance * std::max(1.0, std::abs(difference)))
+          << "input " << i << ", element " << k;
+    }
+  }
+}
+
+}  // namespace
+
+std::ostream& operator<<(std::ostream& out, const GradientCase& c) { return out << c.name; }
+
+TensorData random_f64(const Shape& shape, std::uint64_t seed, double low, double high) {
+  std::mt19937_64 engine(seed);
+  std::vector<double> elements(static_cast<std::size_t>(shape.product()));
+  for (auto& x : elements) x = low + (high - low) * static_cast<double>(engine() >> 11) * 0x1p-53;
+  return TensorData::from<double>(elements, shape);
+}
+
+std::vector<double> read(const ValueRef& v) { return v->backend.into_data(v).get().to_doubles(); }
+
+void expect_gradients(backend::Backend& inner, const GradientCase& c, Checkpointing checkpointing) {
+  const auto value = [&](const Point& at) { return read(weighted_sum(c.function(place(inner, at)), 1))[0]; };
+  expect_differences(value, c.inputs, gradients(inner, checkpointing, c.function, place(inner, c.inputs)));
+}
+
+void expect_second_derivatives(backend::Backend& inner, const GradientCase& c, Checkpointing checkpointing) {
+  const auto combined = [](const std::vector<ValueRef>& firsts) {
+    ValueRef total;
+    for (std::size_t i = 0; i < firsts.size(); ++i) {
+      const auto part = weighted_sum(firsts[i], 2 + i);
+      total = total ? bridge::add(total, part) : part;
+    }
+    return total;
+  };
+  const auto first = [&](const Point& at) {
+    return read(combined(gradients(inner, checkpointing, c.function, place(inner, at))))[0];
+  };
+  Autodiff lower(inner, checkpointing);
+  auto leaves = place(lower, c.inputs);
+  for (auto& x : leaves) x = autodiff::track(x);
+  const auto root = combined(gradients(lower, checkpointing, c.function, leaves));
+  std::vector<ValueRef> seconds;
+  if (autodiff::is_tracked(root)) {
+    const auto result = autodiff::backward(root);
+    for (const auto& x : leaves) {
+      const auto found = result.find(x);
+      seconds.push_back(found ? found : bridge::zeros_like(autodiff::inner(x)));
+    }
+  } else {  // the first derivatives are constant
+    for (const auto& x : leaves) seconds.push_back(bridge::zeros_like(autodiff::inner(x)));
+  }
+  expect_differences(first, c.inputs, seconds);
+}
+
+}  // namespace strata::testing
