@@ -46,6 +46,17 @@ class STRATA_API Device {
   /// Every kind of device this build knows. Starts no device.
   static std::vector<Listing> list();
 
+  /// What the device did in this process so far. All zero on flex, which compiles and launches nothing.
+  struct Statistics {
+    std::uint64_t launches = 0;        ///< kernels run for the program
+    std::uint64_t probe_launches = 0;  ///< kernels run to measure the device or to tune
+    std::uint64_t compiles = 0;        ///< kernels compiled
+    std::uint64_t cache_hits = 0;      ///< kernels found in the persistent cache
+    std::uint64_t bytes_in_use = 0, bytes_reserved = 0, bytes_peak = 0;
+    bool compiler_loaded = false;      ///< LLVM is in this process
+  };
+  Statistics statistics() const;
+
   /// This device with gradients. Stacks: `autodiff().autodiff()` differentiates gradients.
   Device autodiff(Checkpointing checkpointing = Checkpointing::disabled) const;
   /// The device under one `autodiff()`; throws DeviceError when there is none.
