@@ -51,14 +51,16 @@ Arguments declare(kernel::Builder& builder, const Problem& p, Sizes sizes) {
   args.a.data = builder.read("a", kernel::scalar_of(p.dtype));
   args.b.data = builder.read("b", kernel::scalar_of(p.dtype));
   for (const auto& e : p.extras) {
-    args.extras.push_back({builder.read(fmt::format("in{}", e.value), kernel::scalar_of(e.dtype)), {}, {}, {}});
+    args.extras.push_back(
+        {builder.read(fmt::format("in{}", e.value), kernel::scalar_of(e.dtype)), {}, {}, {}});
   }
   for (std::size_t i = 0; i < p.block.outputs.size(); ++i) {
     args.outputs.push_back(builder.read_write(fmt::format("out{}", i), kernel::scalar_of(p.output_type(i))));
   }
   std::vector<Val> values;
   each_size(p, sizes, [&](std::string_view name, std::int64_t value, bool constant) {
-    values.push_back(constant ? kernel::constant(kernel::make_type(Scalar::i64), value) : builder.scalar(name, Scalar::i64));
+    values.push_back(constant ? kernel::constant(kernel::make_type(Scalar::i64), value)
+                              : builder.scalar(name, Scalar::i64));
   });
   std::size_t next = 0;
   args.size = {values[0], values[1], values[2]};
@@ -76,8 +78,10 @@ Arguments declare(kernel::Builder& builder, const Problem& p, Sizes sizes) {
   for (auto& e : args.extras) walk(e);
   args.positions.resize(p.positions.size());
   for (std::size_t i = 0; i < p.positions.size(); ++i) {
-    if (needs_position(p.block.nodes[i])) walk(args.positions[i]);
-    else args.batch_strides.emplace_back();
+    if (needs_position(p.block.nodes[i]))
+      walk(args.positions[i]);
+    else
+      args.batch_strides.emplace_back();
   }
   int number = 0;
   for (const auto& node : p.block.nodes) args.nodes.push_back(declare_arguments(builder, node, number++));

@@ -1,4 +1,5 @@
-/// The arguments of a matmul kernel: declared on one side, collected for a launch on the other, from one list.
+/// The arguments of a matmul kernel: declared on one side, collected for a launch on the other, from one
+/// list.
 ///
 /// Buffers: a, b, the epilogue's inputs, the outputs, then the workspace where a schedule has one.
 #pragma once
@@ -29,14 +30,14 @@ struct Extents {
 struct Arguments {
   const Problem* problem = nullptr;
   Extents size;
-  std::vector<kernel::Val> batch;            ///< extents
+  std::vector<kernel::Val> batch;                       ///< extents
   std::vector<std::vector<kernel::Val>> batch_strides;  ///< a, b, extras, positions
   Operand a, b;
   std::vector<Operand> extras;
-  std::vector<Operand> positions;            ///< without data
+  std::vector<Operand> positions;  ///< without data
   std::vector<NodeArguments> nodes;
   std::vector<kernel::Buffer> outputs;
-  kernel::Val output_start;                  ///< of the running batch, row-major [m, n]
+  kernel::Val output_start;  ///< of the running batch, row-major [m, n]
   kernel::Buffer workspace;
 
   /// Moves every operand to batch number `index` (i64).

@@ -1,10 +1,12 @@
-// Register tiles under cache blocks, after K. Goto, R. van de Geijn, "Anatomy of high-performance matrix multiplication"
-// (2008), with two changes that measurements asked for: a is read in place unless it is transposed, and a block of k is
-// deep (1024), because writing c to a slow last-level cache costs more than a panel of b that streams from L2.
+// Register tiles under cache blocks, after K. Goto, R. van de Geijn, "Anatomy of high-performance matrix
+// multiplication" (2008), with two changes that measurements asked for: a is read in place unless it is
+// transposed, and a block of k is deep (1024), because writing c to a slow last-level cache costs more than a
+// panel of b that streams from L2.
 //
-// Three families share this file. `tiled` packs nothing. `packed` packs b, and a where it pays. Both have constant sizes:
-// remainders are then constants too, and at most four tile shapes appear in the code. `lean` takes its sizes as arguments
-// and has one tile shape; a tile at an edge goes through a scratch tile whose valid part is copied.
+// Three families share this file. `tiled` packs nothing. `packed` packs b, and a where it pays. Both have
+// constant sizes: remainders are then constants too, and at most four tile shapes appear in the code. `lean`
+// takes its sizes as arguments and has one tile shape; a tile at an edge goes through a scratch tile whose
+// valid part is copied.
 #include "cube/matmul/kernels.hpp"
 #include "cube/matmul/pack.hpp"
 #include "strata/error.hpp"
@@ -18,12 +20,17 @@ namespace {
 class Blocked {
  public:
   Blocked(const Problem& p, const Schedule& s)
-      : p_(p), s_(s), blocking_(blocking_of(p, s)), builder_("matmul_" + s.name()), args_(declare(builder_, p, s.sizes())) {}
+      : p_(p),
+        s_(s),
+        blocking_(blocking_of(p, s)),
+        builder_("matmul_" + s.name()),
+        args_(declare(builder_, p, s.sizes())) {}
 
   kernel::Kernel build() {
     set_up();
     const auto cube = kernel::convert(kernel::cube_x(), kernel::Scalar::i64);
-    args_.select_batch(p_.batch.empty() ? index_constant(0) : kernel::convert(kernel::cube_y(), kernel::Scalar::i64));
+    args_.select_batch(p_.batch.empty() ? index_constant(0)
+                                        : kernel::convert(kernel::cube_y(), kernel::Scalar::i64));
     const auto part = [&](Val extent, std::int64_t known, bool split) -> std::pair<Val, Val> {
       if (!split || s_.splits == 1) return {index_constant(0), extent};
       const Val begin = cube * chunk_;
@@ -33,7 +40,8 @@ class Blocked {
     std::tie(m0_, part_m_) = part(args_.size.m, p_.m, s_.split_rows);
     std::tie(n0_, part_n_) = part(args_.size.n, p_.n, !s_.split_rows);
     if (s_.pack_a || s_.pack_b) {
-      const Val number = kernel::convert(kernel::cube_y() * kernel::cube_count_x() + kernel::cube_x(), kernel::Scalar::i64);
+      const Val number =
+          kernel::convert(kernel::cube_y() * kernel::cube_count_x() + kernel::cube_x(), kernel::Scalar::i64);
       const bool alone = s_.splits == 1 && p_.batch.empty();
       work_a_ = alone ? index_constant(0) : number * work_size_;
       work_b_ = work_a_ + a_size_;
@@ -58,7 +66,8 @@ class Blocked {
     b_depth_ = size("b_depth", blocking_.b_depth);
     a_size_ = size("a_elements", blocking_.a_elements);
     work_size_ = size("work_elements", blocking_.elements());
-    if (lean()) scratch_ = kernel::local_array(accumulator(p_.dtype), std::int64_t{s_.rows} * s_.columns(), "scratch");
+    if (lean())
+      scratch_ = kernel::local_array(accumulator(p_.dtype), std::int64_t{s_.rows} * s_.columns(), "scratch");
   }
 
   /// body(begin, size) for blocks of `block` in [0, total); sizes are constants where they can be.
@@ -83,7 +92,8 @@ class Blocked {
     last_ = pc + kc >= args_.size.k;
     if (s_.pack_b) {
       each_panel(nc, s_.columns(), p_.n, [&](Val j, Val width) {
-        pack_columns(s_, p_.dtype, args_.b, args_.b.at(pc, n0_ + jc + j), kc, width, args_.workspace, panel(j));
+        pack_columns(s_, p_.dtype, args_.b, args_.b.at(pc, n0_ + jc + j), kc, width, args_.workspace,
+                     panel(j));
       });
     }
     each_block(part_m_, mc_, [&](Val ic, Val mc) {
@@ -102,16 +112,19 @@ class Blocked {
       return;
     }
     each_panel(mc, s_.rows, p_.m, [&](Val i, Val height) {
-      pack_strip(s_, p_.dtype, a, a.at(m0_ + ic_ + i, pc_), height, kc_now_, args_.workspace, work_a_ + i * a_pitch_);
+      pack_strip(s_, p_.dtype, a, a.at(m0_ + ic_ + i, pc_), height, kc_now_, args_.workspace,
+                 work_a_ + i * a_pitch_);
     });
   }
 
-  /// body(begin, width) for pieces of `piece` in [0, total). With constant sizes the last, narrower piece is apart and
-  /// its width a constant: blocks and chunks are whole pieces, so only the end of the extent has one.
+  /// body(begin, width) for pieces of `piece` in [0, total). With constant sizes the last, narrower piece is
+  /// apart and its width a constant: blocks and chunks are whole pieces, so only the end of the extent has
+  /// one.
   template <class Body>
   void each_panel(Val total, std::int64_t piece, std::int64_t extent, Body&& body) {
     if (lean()) {
-      kernel::for_(0, total, piece, [&](Val at) { body(at, kernel::min(index_constant(piece), total - at)); });
+      kernel::for_(0, total, piece,
+                   [&](Val at) { body(at, kernel::min(index_constant(piece), total - at)); });
       return;
     }
     const Val whole = total - total % piece;
@@ -147,7 +160,8 @@ class Blocked {
   static void each_vector(const TileShape& shape, const Accumulators& acc, F&& f) {
     for (int i = 0; i < shape.rows; ++i) {
       for (int v = 0; v < shape.vectors; ++v) {
-        f(i, v, acc[static_cast<std::size_t>(i * shape.vectors + v)], v + 1 == shape.vectors ? shape.last_mask : Val{});
+        f(i, v, acc[static_cast<std::size_t>(i * shape.vectors + v)],
+          v + 1 == shape.vectors ? shape.last_mask : Val{});
       }
     }
   }
@@ -159,7 +173,8 @@ class Blocked {
     TileShape shape;
     shape.rows = static_cast<int>(*constant_of(height));
     shape.vectors = static_cast<int>((columns + s_.lanes - 1) / s_.lanes);
-    shape.last_mask = lanes_below(s_.lanes, index_constant(columns - std::int64_t{shape.vectors - 1} * s_.lanes));
+    shape.last_mask =
+        lanes_below(s_.lanes, index_constant(columns - std::int64_t{shape.vectors - 1} * s_.lanes));
     const auto acc = zeros(shape);
     const auto at = [&](int v) { return index_constant(std::int64_t{v} * s_.lanes); };
     kernel::if_(!first_, [&] {
@@ -184,8 +199,9 @@ class Blocked {
 
   bool single_block() const { return !lean() && blocking_.kc >= p_.k; }
 
-  /// A whole tile is computed whatever its valid part: rows past the end repeat the last one, columns past the end are
-  /// zeros of the panel. A whole tile is then stored as it is; of others the valid part, through scratch memory.
+  /// A whole tile is computed whatever its valid part: rows past the end repeat the last one, columns past
+  /// the end are zeros of the panel. A whole tile is then stored as it is; of others the valid part, through
+  /// scratch memory.
   void lean_tile(TileStore& out, Val i, Val height, Val j, Val width) {
     TileShape shape;
     shape.rows = s_.rows;
@@ -208,7 +224,8 @@ class Blocked {
           });
           kernel::for_(0, height, 1, [&](Val r) {
             kernel::for_(0, width, s_.lanes, [&](Val c) {
-              lean_store(out, r, c, scratch_.load(r * columns + c, s_.lanes), lanes_below(s_.lanes, width - c));
+              lean_store(out, r, c, scratch_.load(r * columns + c, s_.lanes),
+                         lanes_below(s_.lanes, width - c));
             });
           });
         });

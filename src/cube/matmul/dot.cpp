@@ -1,5 +1,6 @@
-// Few rows times a b whose columns are contiguous (x W^T of a linear layer, matrix x vector): the sums of `rows` x
-// `vectors` products run along k in vectors and are folded at the end. Reads every operand once, in order.
+// Few rows times a b whose columns are contiguous (x W^T of a linear layer, matrix x vector): the sums of
+// `rows` x `vectors` products run along k in vectors and are folded at the end. Reads every operand once, in
+// order.
 #include "cube/matmul/epilogue.hpp"
 #include "cube/matmul/kernels.hpp"
 #include "cube/matmul/pack.hpp"
@@ -13,18 +14,22 @@ namespace {
 
 class Dot {
  public:
-  Dot(const Problem& p, const Schedule& s) : p_(p), s_(s), builder_("matmul_" + s.name()), args_(declare(builder_, p, Sizes::constant)) {}
+  Dot(const Problem& p, const Schedule& s)
+      : p_(p), s_(s), builder_("matmul_" + s.name()), args_(declare(builder_, p, Sizes::constant)) {}
 
   kernel::Kernel build() {
-    args_.select_batch(p_.batch.empty() ? index_constant(0) : kernel::convert(kernel::cube_y(), kernel::Scalar::i64));
+    args_.select_batch(p_.batch.empty() ? index_constant(0)
+                                        : kernel::convert(kernel::cube_y(), kernel::Scalar::i64));
     const auto chunk = blocking_of(p_, s_).chunk;
     const bool split = s_.splits > 1;
-    const Val begin = split ? kernel::convert(kernel::cube_x(), kernel::Scalar::i64) * chunk : index_constant(0);
+    const Val begin =
+        split ? kernel::convert(kernel::cube_x(), kernel::Scalar::i64) * chunk : index_constant(0);
     const Val end = split ? kernel::min(begin + chunk, args_.size.n) : args_.size.n;
     const Val whole = end - (end - begin) % static_cast<std::int64_t>(s_.vectors);
     for (std::int64_t row = 0; row < p_.m; row += s_.rows) {
       const int rows = static_cast<int>(std::min<std::int64_t>(s_.rows, p_.m - row));
-      kernel::for_(begin, whole, s_.vectors, [&](Val col) { columns(index_constant(row), rows, col, s_.vectors); });
+      kernel::for_(begin, whole, s_.vectors,
+                   [&](Val col) { columns(index_constant(row), rows, col, s_.vectors); });
       kernel::for_(whole, end, 1, [&](Val col) { columns(index_constant(row), rows, col, 1); });
     }
     return builder_.finish();
@@ -32,7 +37,8 @@ class Dot {
 
  private:
   Val load(const Operand& o, Val index, Val k_stride, Val mask) const {
-    if (is_constant(k_stride, 1)) return to_accumulator(o.data.load(index, s_.lanes, {.mask = mask}), p_.dtype);
+    if (is_constant(k_stride, 1))
+      return to_accumulator(o.data.load(index, s_.lanes, {.mask = mask}), p_.dtype);
     const Val steps = kernel::lane_index(kernel::make_type(kernel::Scalar::i64, s_.lanes)) * k_stride;
     return to_accumulator(o.data.gather(steps + index, mask), p_.dtype);
   }

@@ -35,7 +35,8 @@ void TileStore::store(Val i, Val j, Val product, Val mask, std::uint8_t flags) {
   const int lanes = product.lanes();
   std::vector<Val> values(static_cast<std::size_t>(p.block.value_count()));
   for (std::size_t e = 0; e < p.extras.size(); ++e) {
-    values[static_cast<std::size_t>(p.extras[e].value)] = widen(load(e, i, j, lanes, mask), p.extras[e].dtype);
+    values[static_cast<std::size_t>(p.extras[e].value)] =
+        widen(load(e, i, j, lanes, mask), p.extras[e].dtype);
   }
   // The product rounds to its dtype before anything else sees it, as it does when it stands alone.
   const auto compute = compute_scalar(p.dtype);
@@ -55,7 +56,8 @@ void TileStore::store(Val i, Val j, Val product, Val mask, std::uint8_t flags) {
     if (needs_position(node)) {
       const auto& o = args_.positions[number];
       position = positions_[number] + (i * o.row + j * o.col);
-      if (lanes > 1) position = kernel::lane_index(kernel::make_type(kernel::Scalar::i64, lanes)) * o.col + position;
+      if (lanes > 1)
+        position = kernel::lane_index(kernel::make_type(kernel::Scalar::i64, lanes)) * o.col + position;
     }
     values[inputs + number] = emit_node(node, operands, types, args_.nodes[number], position, lanes);
   }

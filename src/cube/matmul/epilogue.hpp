@@ -7,16 +7,16 @@
 
 namespace strata::cube::matmul {
 
-/// Stores one tile. Everything that depends on the tile's place is computed once, the rest is a constant or a loop
-/// invariant away.
+/// Stores one tile. Everything that depends on the tile's place is computed once, the rest is a constant or a
+/// loop invariant away.
 class TileStore {
  public:
-  /// The tile's first element stands at (row, col) of the product. `columns` is the distance of neighbouring tiles'
-  /// column starts a caller may rely on, for alignment of non-temporal stores.
+  /// The tile's first element stands at (row, col) of the product. `columns` is the distance of neighbouring
+  /// tiles' column starts a caller may rely on, for alignment of non-temporal stores.
   TileStore(const Arguments& args, kernel::Val row, kernel::Val col);
 
-  /// Elements (row + i, col + j ...): `product` holds sums in the accumulator's type, its lanes lie along the row.
-  /// `mask` may be absent.
+  /// Elements (row + i, col + j ...): `product` holds sums in the accumulator's type, its lanes lie along the
+  /// row. `mask` may be absent.
   void store(kernel::Val i, kernel::Val j, kernel::Val product, kernel::Val mask, std::uint8_t flags);
   /// Sums between blocks of k, kept in output `output` (see partial_output).
   void store_partial(int output, kernel::Val i, kernel::Val j, kernel::Val sum, kernel::Val mask);

@@ -1,5 +1,5 @@
-/// The kernels of matmul. Each is recorded for one problem (constant sizes) or for all problems that share layouts,
-/// dtypes and epilogue (sizes as arguments), see Schedule::sizes.
+/// The kernels of matmul. Each is recorded for one problem (constant sizes) or for all problems that share
+/// layouts, dtypes and epilogue (sizes as arguments), see Schedule::sizes.
 #pragma once
 
 #include "cube/matmul/problem.hpp"
@@ -15,27 +15,28 @@ kernel::Kernel build_naive(const Problem& problem, const Schedule& schedule);
 kernel::Kernel build_blocked(const Problem& problem, const Schedule& schedule);
 kernel::Kernel build_dot(const Problem& problem, const Schedule& schedule);
 
-/// The naive kernel with a second result behind the outputs: for every element the sum of |a| * |b| in the accumulator's
-/// type, the scale of its rounding error.
+/// The naive kernel with a second result behind the outputs: for every element the sum of |a| * |b| in the
+/// accumulator's type, the scale of its rounding error.
 kernel::Kernel build_reference(const Problem& problem, const Schedule& schedule);
 
 /// What a launch needs besides the kernel.
 struct LaunchShape {
   std::uint32_t cubes_x = 1, cubes_y = 1;
-  std::int64_t workspace = 0;          ///< elements of the accumulator's type; 0: the kernel takes no workspace
-  std::vector<std::int64_t> scalars;   ///< in the kernel's order
+  std::int64_t workspace = 0;  ///< elements of the accumulator's type; 0: the kernel takes no workspace
+  std::vector<std::int64_t> scalars;  ///< in the kernel's order
 };
 LaunchShape launch_shape(const Problem& problem, const Schedule& schedule);
 
 /// Why `schedule` cannot serve `problem`; empty when it can.
 std::string unsuitable(const Problem& problem, const Schedule& schedule);
 
-/// Sizes of a cube's part of the work and of its workspace, in elements; the same rule on both sides of a launch.
+/// Sizes of a cube's part of the work and of its workspace, in elements; the same rule on both sides of a
+/// launch.
 struct Blocking {
-  std::int64_t chunk = 0;        ///< rows or columns of a cube
+  std::int64_t chunk = 0;  ///< rows or columns of a cube
   std::int64_t kc = 0, mc = 0, nc = 0;
-  std::int64_t a_pitch = 0;      ///< of a packed row or strip of a, in elements a row
-  std::int64_t b_depth = 0;      ///< rows of a packed panel of b
+  std::int64_t a_pitch = 0;  ///< of a packed row or strip of a, in elements a row
+  std::int64_t b_depth = 0;  ///< rows of a packed panel of b
   std::int64_t a_elements = 0, b_elements = 0;
   std::int64_t elements() const { return a_elements + b_elements; }
 };

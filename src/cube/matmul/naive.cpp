@@ -1,5 +1,6 @@
-// One unit an output element: any strides, dtypes and extents, every target. The fallback of every other kernel, the
-// reference that candidates are checked with, and what serves tiny problems of a shape not seen before.
+// One unit an output element: any strides, dtypes and extents, every target. The fallback of every other
+// kernel, the reference that candidates are checked with, and what serves tiny problems of a shape not seen
+// before.
 #include <optional>
 
 #include "cube/matmul/epilogue.hpp"

@@ -18,7 +18,8 @@ namespace {
 void copy_columns(const Schedule& s, DType dtype, const Operand& b, Val from, Val depth, Val width,
                   kernel::Buffer work, Val to) {
   std::vector<Val> masks;
-  for (int v = 0; v < s.vectors; ++v) masks.push_back(lanes_below(s.lanes, width - static_cast<std::int64_t>(v) * s.lanes));
+  for (int v = 0; v < s.vectors; ++v)
+    masks.push_back(lanes_below(s.lanes, width - static_cast<std::int64_t>(v) * s.lanes));
   kernel::for_(0, depth, 1, [&](Val k) {
     const Val source = from + k * b.row, target = to + k * static_cast<std::int64_t>(s.columns());
     for (int v = 0; v < s.vectors; ++v) {
@@ -98,14 +99,15 @@ void gather_columns(const Schedule& s, DType dtype, const Operand& b, Val from, 
 void pack_columns(const Schedule& s, DType dtype, const Operand& b, Val from, Val depth, Val width,
                   kernel::Buffer work, Val to) {
   if (is_constant(b.col, 1)) return copy_columns(s, dtype, b, from, depth, width, work, to);
-  if (is_constant(b.row, 1) && s.lanes > 1) return transpose_columns(s, dtype, b, from, depth, width, work, to);
+  if (is_constant(b.row, 1) && s.lanes > 1)
+    return transpose_columns(s, dtype, b, from, depth, width, work, to);
   gather_columns(s, dtype, b, from, depth, width, work, to);
 }
 
 bool packs_in_strips(const Operand& a) { return is_constant(a.row, 1); }
 
-void pack_strip(const Schedule& s, DType dtype, const Operand& a, Val from, Val height, Val depth, kernel::Buffer work,
-                Val to) {
+void pack_strip(const Schedule& s, DType dtype, const Operand& a, Val from, Val height, Val depth,
+                kernel::Buffer work, Val to) {
   const int vectors = (s.rows + s.lanes - 1) / s.lanes;
   std::vector<Val> loads, stores;
   for (int v = 0; v < vectors; ++v) {
@@ -126,7 +128,8 @@ void pack_strip(const Schedule& s, DType dtype, const Operand& a, Val from, Val 
 void pack_rows(const Schedule& s, DType dtype, const Operand& a, Val from, Val height, Val depth, Val pitch,
                kernel::Buffer work, Val to) {
   const bool contiguous = is_constant(a.col, 1);
-  const Val steps = contiguous ? Val{} : kernel::lane_index(kernel::make_type(kernel::Scalar::i64, s.lanes)) * a.col;
+  const Val steps =
+      contiguous ? Val{} : kernel::lane_index(kernel::make_type(kernel::Scalar::i64, s.lanes)) * a.col;
   kernel::for_(0, height, 1, [&](Val i) {
     const Val source = from + i * a.row, target = to + i * pitch;
     kernel::for_(0, depth, s.lanes, [&](Val k) {

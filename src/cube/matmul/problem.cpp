@@ -15,9 +15,12 @@ Walk walk_of(const op::View& view, const Shape& space) {
   const int lead = space.rank() - view.shape.rank();
   for (int i = 0; i < space.rank(); ++i) {
     const std::int64_t stride = i < lead || view.shape[i - lead] == 1 ? 0 : view.strides[i - lead];
-    if (i < space.rank() - 2) w.batch.push_back(stride);
-    else if (i == space.rank() - 2) w.row = stride;
-    else w.col = stride;
+    if (i < space.rank() - 2)
+      w.batch.push_back(stride);
+    else if (i == space.rank() - 2)
+      w.row = stride;
+    else
+      w.col = stride;
   }
   return w;
 }
@@ -38,12 +41,17 @@ void merge_batch(Problem& p) {
     const auto extent = p.batch[axis];
     if (extent == 1) continue;
     bool joins = !batch.empty();
-    for (std::size_t i = 0; joins && i < all.size(); ++i) joins = merged[i].back() == all[i]->batch[axis] * extent;
-    if (joins) batch[batch.rank() - 1] *= extent;
-    else batch.push_back(extent);
+    for (std::size_t i = 0; joins && i < all.size(); ++i)
+      joins = merged[i].back() == all[i]->batch[axis] * extent;
+    if (joins)
+      batch[batch.rank() - 1] *= extent;
+    else
+      batch.push_back(extent);
     for (std::size_t i = 0; i < all.size(); ++i) {
-      if (joins) merged[i][merged[i].rank() - 1] = all[i]->batch[axis];
-      else merged[i].push_back(all[i]->batch[axis]);
+      if (joins)
+        merged[i][merged[i].rank() - 1] = all[i]->batch[axis];
+      else
+        merged[i].push_back(all[i]->batch[axis]);
     }
   }
   p.batch = batch;
@@ -71,6 +79,7 @@ void column_to_row(Problem& p) {
   if (p.n != 1 || p.m == 1) return;
   std::swap(p.m, p.n);
   std::swap(p.a, p.b);
+  std::swap(p.a_value, p.b_value);
   std::swap(p.a.row, p.a.col);
   std::swap(p.b.row, p.b.col);
   for (auto& e : p.extras) std::swap(e.walk.row, e.walk.col);
@@ -131,6 +140,8 @@ Problem describe(const Block& block, std::span<const op::View> views) {
     s.push_back(cols);
     return walk_of(views[static_cast<std::size_t>(value)], s);
   };
+  p.a_value = lhs;
+  p.b_value = rhs;
   p.a = operand(lhs, p.m, p.k);
   p.b = operand(rhs, p.k, p.n);
 
@@ -158,9 +169,12 @@ Problem describe(const Block& block, std::span<const op::View> views) {
 kernel::Scalar accumulator(DType t) {
   switch (t) {
     case DType::f16:
-    case DType::bf16: return kernel::Scalar::f32;
-    case DType::u8: return kernel::Scalar::i32;  // the low 8 bits are what wrapping asks for
-    default: return kernel::scalar_of(t);
+    case DType::bf16:
+      return kernel::Scalar::f32;
+    case DType::u8:
+      return kernel::Scalar::i32;  // the low 8 bits are what wrapping asks for
+    default:
+      return kernel::scalar_of(t);
   }
 }
 
@@ -217,7 +231,8 @@ std::string to_string(const Problem& p) {
     KernelKeyHasher h("epilogue");
     hash_into(h, p, false);
     text += " then";
-    for (std::size_t i = 1; i < p.block.nodes.size(); ++i) text += fmt::format(" {}", op::name_of(p.block.nodes[i].op));
+    for (std::size_t i = 1; i < p.block.nodes.size(); ++i)
+      text += fmt::format(" {}", op::name_of(p.block.nodes[i].op));
     text += fmt::format(" #{:08x}", static_cast<std::uint32_t>(h.key().low));
   }
   return text;

@@ -10,8 +10,8 @@
 
 namespace strata::cube::matmul {
 
-/// How an operand moves, in elements. Rows and columns are those of the matrix it stands for: a is [m, k], b is [k, n],
-/// everything else [m, n].
+/// How an operand moves, in elements. Rows and columns are those of the matrix it stands for: a is [m, k], b
+/// is [k, n], everything else [m, n].
 struct Walk {
   std::int64_t row = 0, col = 0;
   Strides batch;
@@ -30,6 +30,7 @@ struct Problem {
   DType dtype{};
   std::int64_t m = 0, n = 0, k = 0;
   Shape batch;  ///< merged as far as all operands allow, and into m where b does not depend on it
+  int a_value = 0, b_value = 1;  ///< numbers of the operands in the block
   Walk a, b;
   std::vector<Extra> extras;
   std::vector<Walk> positions;  ///< one a node: its own row-major numbering, where it needs one
@@ -52,8 +53,8 @@ kernel::Scalar accumulator(DType t);
 /// Which output can hold partial sums between blocks of k, or -1.
 int partial_output(const Problem& p);
 
-/// Everything that changes the code of a kernel with constant extents and strides; `exact` false leaves out what a
-/// kernel for any shape takes as arguments.
+/// Everything that changes the code of a kernel with constant extents and strides; `exact` false leaves out
+/// what a kernel for any shape takes as arguments.
 void hash_into(KernelKeyHasher& h, const Problem& p, bool exact);
 
 /// "f32 1024x1024x1024 b8 nt relu(add)": for people and as the key of tuning.

@@ -38,15 +38,17 @@ Blocking blocking_of(const Problem& p, const Schedule& s) {
   const auto extent = s.split_rows ? p.m : p.n, tile = s.split_rows ? rows : columns;
   const auto tiles = (extent + tile - 1) / tile;
   b.chunk = std::max(tile, (tiles + s.splits - 1) / s.splits * tile);
-  const auto part_m = s.split_rows ? std::min(b.chunk, p.m) : p.m, part_n = s.split_rows ? p.n : std::min(b.chunk, p.n);
+  const auto part_m = s.split_rows ? std::min(b.chunk, p.m) : p.m,
+             part_n = s.split_rows ? p.n : std::min(b.chunk, p.n);
   b.kc = s.kc > 0 && s.kc < p.k && partial_output(p) >= 0 ? s.kc : std::max<std::int64_t>(p.k, 1);
   b.mc = s.mc > 0 ? std::max(rows, s.mc / rows * rows) : round_up(std::max<std::int64_t>(part_m, 1), rows);
-  b.nc = s.nc > 0 ? std::max(columns, s.nc / columns * columns) : round_up(std::max<std::int64_t>(part_n, 1), columns);
+  b.nc = s.nc > 0 ? std::max(columns, s.nc / columns * columns)
+                  : round_up(std::max<std::int64_t>(part_n, 1), columns);
   b.mc = std::min(b.mc, round_up(std::max<std::int64_t>(part_m, 1), rows));
   b.nc = std::min(b.nc, round_up(std::max<std::int64_t>(part_n, 1), columns));
   b.b_depth = round_up(b.kc, s.lanes);
-  // A row more than the block keeps packed rows of a from sharing one set of the cache; a strip's masked stores end
-  // inside it.
+  // A row more than the block keeps packed rows of a from sharing one set of the cache; a strip's masked
+  // stores end inside it.
   b.a_pitch = b.b_depth + 16;
   b.a_elements = s.pack_a ? round_up(b.mc, rows) * b.a_pitch + s.lanes : 0;
   b.b_elements = s.pack_b ? b.nc * b.b_depth : 0;
@@ -78,11 +80,14 @@ LaunchShape launch_shape(const Problem& p, const Schedule& s) {
 
 kernel::Kernel build(const Problem& p, const Schedule& s) {
   switch (s.family) {
-    case Family::naive: return build_naive(p, s);
-    case Family::dot: return build_dot(p, s);
+    case Family::naive:
+      return build_naive(p, s);
+    case Family::dot:
+      return build_dot(p, s);
     case Family::tiled:
     case Family::packed:
-    case Family::lean: break;
+    case Family::lean:
+      break;
   }
   return build_blocked(p, s);
 }

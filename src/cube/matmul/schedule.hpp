@@ -9,29 +9,29 @@
 namespace strata::cube::matmul {
 
 enum class Family : std::uint8_t {
-  naive,    ///< one unit an output element; any strides, any shape, every target
-  tiled,    ///< register tiles on operands in place; constant shape
-  packed,   ///< cache-blocked with packed operands; constant shape
-  lean,     ///< packed, one tile shape, any shape at run time
-  dot,      ///< vectors along k, for few rows and a b whose columns are contiguous; constant shape
+  naive,   ///< one unit an output element; any strides, any shape, every target
+  tiled,   ///< register tiles on operands in place; constant shape
+  packed,  ///< cache-blocked with packed operands; constant shape
+  lean,    ///< packed, one tile shape, any shape at run time
+  dot,     ///< vectors along k, for few rows and a b whose columns are contiguous; constant shape
 };
 std::string_view name_of(Family family);
 
 struct Schedule {
   Family family = Family::naive;
-  int lanes = 1;         ///< of the accumulator's vectors
-  int rows = 1;          ///< of a register tile
-  int vectors = 1;       ///< columns of a register tile, in vectors (dot: in columns)
-  int unroll = 4;        ///< steps of k in one iteration
-  std::int64_t kc = 0;   ///< block of k; 0: all of it
-  std::int64_t mc = 0;   ///< block of rows; 0: all
-  std::int64_t nc = 0;   ///< block of columns; 0: all
+  int lanes = 1;        ///< of the accumulator's vectors
+  int rows = 1;         ///< of a register tile
+  int vectors = 1;      ///< columns of a register tile, in vectors (dot: in columns)
+  int unroll = 4;       ///< steps of k in one iteration
+  std::int64_t kc = 0;  ///< block of k; 0: all of it
+  std::int64_t mc = 0;  ///< block of rows; 0: all
+  std::int64_t nc = 0;  ///< block of columns; 0: all
   bool pack_a = false, pack_b = false;
-  int prefetch = 0;          ///< steps of k ahead that b is prefetched; 0: not
-  bool non_temporal = false; ///< stores past the caches
-  int splits = 1;            ///< cubes a product is divided among
-  bool split_rows = false;   ///< divided along m, else along n
-  int units = 1;             ///< naive: units a cube
+  int prefetch = 0;           ///< steps of k ahead that b is prefetched; 0: not
+  bool non_temporal = false;  ///< stores past the caches
+  int splits = 1;             ///< cubes a product is divided among
+  bool split_rows = false;    ///< divided along m, else along n
+  int units = 1;              ///< naive: units a cube
 
   int columns() const { return family == Family::dot ? vectors : lanes * vectors; }
   Sizes sizes() const {

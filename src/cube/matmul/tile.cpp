@@ -16,17 +16,19 @@ Val multiply_add(Val a, Val b, Val c) {
 namespace {
 
 /// One step: loads `vectors` vectors of b, broadcasts `rows` scalars of a.
-void step(const Schedule& s, DType dtype, const TileShape& shape, const TileOperand& a, std::span<const Val> rows,
-          const TileOperand& b, Val at_a, Val at_b, int u, const Accumulators& acc) {
+void step(const Schedule& s, DType dtype, const TileShape& shape, const TileOperand& a,
+          std::span<const Val> rows, const TileOperand& b, Val at_a, Val at_b, int u,
+          const Accumulators& acc) {
   std::vector<Val> columns;
   const Val ahead = b.k * static_cast<std::int64_t>(u);
   for (int v = 0; v < shape.vectors; ++v) {
     const Val index = at_b + (ahead + static_cast<std::int64_t>(v) * s.lanes);
     const bool masked = v + 1 == shape.vectors && shape.last_mask.present();
-    columns.push_back(to_accumulator(
-        b.data.load(index, s.lanes, {.mask = masked ? shape.last_mask : Val{}}), dtype));
+    columns.push_back(
+        to_accumulator(b.data.load(index, s.lanes, {.mask = masked ? shape.last_mask : Val{}}), dtype));
     if (s.prefetch > 0) {
-      b.data.prefetch(at_b + (b.k * static_cast<std::int64_t>(u + s.prefetch) + static_cast<std::int64_t>(v) * s.lanes));
+      b.data.prefetch(
+          at_b + (b.k * static_cast<std::int64_t>(u + s.prefetch) + static_cast<std::int64_t>(v) * s.lanes));
     }
   }
   for (int i = 0; i < shape.rows; ++i) {
@@ -41,10 +43,10 @@ void step(const Schedule& s, DType dtype, const TileShape& shape, const TileOper
 
 }  // namespace
 
-void accumulate(const Schedule& s, DType dtype, const TileShape& shape, const TileOperand& a, const TileOperand& b,
-                Val depth, const Accumulators& acc) {
-  // With a constant distance of rows every address is one register plus a constant. With one known at run time the
-  // rows' starts are registers of their own, outside the loop.
+void accumulate(const Schedule& s, DType dtype, const TileShape& shape, const TileOperand& a,
+                const TileOperand& b, Val depth, const Accumulators& acc) {
+  // With a constant distance of rows every address is one register plus a constant. With one known at run
+  // time the rows' starts are registers of their own, outside the loop.
   std::vector<Val> rows;
   for (int i = 0; i < shape.rows; ++i) {
     const Val row = index_constant(i);

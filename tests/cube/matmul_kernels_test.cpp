@@ -1,0 +1,256 @@
+// Every kernel of matmul, run by the interpreter of the kernel IR, against plain loops in double.
+#include <algorithm>
+
+#include "../kernel/interpreter.hpp"
+#include "cube/matmul/rule.hpp"
+#include "kernel/print.hpp"
+#include "matmul_support.hpp"
+
+namespace strata::cube::matmul::test {
+
+std::vector<Tensor> interpreted(Product& p, const Schedule& s) {
+  const auto problem = p.problem();
+  const auto k = build(problem, s);
+  const auto shape = launch_shape(problem, s);
+  auto outputs = make_outputs(p);
+  kernel::test::Launch launch;
+  const auto bind = [&](void* data, std::int64_t length) {
+    launch.buffers.push_back(data);
+    launch.lengths.push_back(length);
+  };
+  const auto bind_input = [&](int v) {
+    auto& t = p.inputs[static_cast<std::size_t>(v)];
+    bind(t.storage.data(), t.elements());
+  };
+  bind_input(problem.a_value);
+  bind_input(problem.b_value);
+  for (const auto& e : problem.extras) bind_input(e.value);
+  for (auto& t : outputs) bind(t.storage.data(), t.elements());
+  std::vector<std::byte> work(
+      static_cast<std::size_t>(shape.workspace) * kernel::size_of(accumulator(problem.dtype)),
+      std::byte{0xff});
+  if (shape.workspace > 0) bind(work.data(), shape.workspace);
+  launch.scalars = shape.scalars;
+  launch.cube_count = {shape.cubes_x, shape.cubes_y, 1};
+  kernel::test::interpret(k, launch);
+  return outputs;
+}
+
+namespace {
+
+/// The narrowest machine has the same code with fewer lanes; two threads make cubes share the work.
+const Machine avx2{.vector_bytes = 32, .threads = 2};
+const Machine sse{.vector_bytes = 16, .threads = 3};
+const Machine avx512{.vector_bytes = 64, .threads = 2};
+
+/// A schedule with blocks small enough that small products have several of each.
+Schedule blocked(Family family, int lanes, int rows, int vectors) {
+  Schedule s;
+  s.family = family;
+  s.lanes = lanes;
+  s.rows = rows;
+  s.vectors = vectors;
+  s.unroll = 2;
+  s.kc = 8;
+  s.mc = 2 * rows;
+  s.nc = 2 * s.columns();
+  s.pack_b = family != Family::tiled;
+  s.splits = 2;
+  return s;
+}
+
+std::string describe(const Product& p, const Schedule& s) {
+  return to_string(p.problem()) + " by " + s.name();
+}
+
+void expect_product(Product& p, const Schedule& s) {
+  SCOPED_TRACE(describe(p, s));
+  const auto why = unsuitable(p.problem(), s);
+  ASSERT_EQ(why, "");
+  const auto out = interpreted(p, s);
+  for (std::int64_t i = 0; i < p.space.product(); ++i) {
+    double expected = p.product(i);
+    if (p.inputs[0].dtype == DType::u8)
+      expected = static_cast<double>(static_cast<std::uint8_t>(static_cast<std::int64_t>(expected)));
+    ASSERT_EQ(out[0].element(i), expected) << "at " << i;
+  }
+}
+
+Product plain(Tensor a, Tensor b) {
+  Product p(std::move(a), std::move(b));
+  p.block.outputs = {p.multiply()};
+  return p;
+}
+
+using Layout = Tensor (*)(DType, Shape, int);
+Tensor in_order(DType t, Shape s, int seed) { return dense(t, s, seed); }
+const Layout layouts[] = {in_order, transposed, scattered};
+
+std::vector<Schedule> schedules_for(const Problem& p) {
+  const int lanes = avx2.lanes(p);
+  std::vector<Schedule> list{naive_schedule(avx2), lean_schedule(p, avx2), lean_schedule(p, sse)};
+  for (const bool split_rows : {false, true}) {
+    for (const bool pack_a : {false, true}) {
+      for (const auto family : {Family::packed, Family::lean}) {
+        auto s = blocked(family, lanes, 3, 2);
+        s.split_rows = split_rows;
+        s.pack_a = pack_a;
+        s.prefetch = pack_a ? 4 : 0;
+        list.push_back(s);
+      }
+    }
+  }
+  list.push_back(blocked(Family::tiled, lanes, 3, 2));
+  auto dot = blocked(Family::dot, lanes, 2, 3);
+  dot.kc = 0;
+  dot.pack_b = false;
+  list.push_back(dot);
+  for (const auto& s : candidates(p, avx512)) list.push_back(s);
+  std::erase_if(list, [&](const Schedule& s) { return !unsuitable(p, s).empty(); });
+  return list;
+}
+
+TEST(MatmulKernels, EveryLayoutAndOddSize) {
+  const std::vector<std::array<std::int64_t, 3>> sizes{{1, 1, 1},   {2, 2, 2},   {1, 17, 9}, {9, 33, 1},
+                                                       {7, 19, 37}, {16, 8, 32}, {13, 1, 5}, {2, 30, 70}};
+  for (const auto& [m, k, n] : sizes) {
+    for (const auto left : layouts) {
+      for (const auto right : layouts) {
+        auto p = plain(left(DType::f32, {m, k}, 1), right(DType::f32, {k, n}, 2));
+        for (const auto& s : schedules_for(p.problem())) expect_product(p, s);
+        if (::testing::Test::HasFatalFailure()) return;
+      }
+    }
+  }
+}
+
+TEST(MatmulKernels, EveryDtype) {
+  for (const auto t : {DType::f64, DType::f32, DType::f16, DType::bf16, DType::i64, DType::i32, DType::u8}) {
+    for (const auto left : layouts) {
+      for (const auto right : layouts) {
+        auto p = plain(left(t, {7, 21}, 1), right(t, {21, 35}, 2));
+        for (const auto& s : schedules_for(p.problem())) expect_product(p, s);
+        if (::testing::Test::HasFatalFailure()) return;
+      }
+    }
+  }
+}
+
+TEST(MatmulKernels, BatchesBroadcast) {
+  const std::vector<std::pair<Shape, Shape>> shapes{
+      {{3, 5, 6}, {3, 6, 7}},    {{3, 5, 6}, {6, 7}},          {{5, 6}, {4, 6, 7}},
+      {{2, 1, 5, 6}, {3, 6, 7}}, {{2, 3, 5, 6}, {2, 1, 6, 7}}, {{2, 3, 1, 6}, {6, 7}},
+      {{4, 1, 6}, {4, 6, 1}},    {{1, 5, 6}, {2, 3, 6, 9}},    {{3, 5, 6}, {6, 1}}};
+  for (const auto& [a, b] : shapes) {
+    for (const auto left : layouts) {
+      for (const auto right : layouts) {
+        auto p = plain(left(DType::f32, a, 1), right(DType::f32, b, 2));
+        for (const auto& s : schedules_for(p.problem())) expect_product(p, s);
+        if (::testing::Test::HasFatalFailure()) return;
+      }
+    }
+  }
+}
+
+TEST(MatmulKernels, NoDepthGivesZeros) {
+  auto p = plain(dense(DType::f32, {3, 0}), dense(DType::f32, {0, 20}));
+  expect_product(p, naive_schedule(avx2));
+  expect_product(p, favourite(p.problem(), avx512));
+  EXPECT_NE(unsuitable(p.problem(), lean_schedule(p.problem(), avx512)), "");
+}
+
+/// relu(a b + bias) with a residual, by every schedule, also across blocks of k.
+TEST(MatmulKernels, EpilogueRunsOnTheFinishedSums) {
+  for (const auto& [m, k, n] :
+       std::vector<std::array<std::int64_t, 3>>{{7, 21, 35}, {1, 9, 40}, {12, 16, 16}, {9, 20, 1}}) {
+    for (const bool column_bias : {false, true}) {
+      Product p(dense(DType::f32, {m, k}, 1), dense(DType::f32, {k, n}, 2));
+      const int bias = p.add_input(column_bias ? dense(DType::f32, {m, 1}, 3) : dense(DType::f32, {n}, 3));
+      const int residual = p.add_input(transposed(DType::f32, {m, n}, 4));
+      const int scalar = p.add_input(dense(DType::f32, {}, 5));
+      const int c = p.multiply();
+      const int biased = p.node(op::Binary{op::BinaryKind::add}, {c, bias}, DType::f32);
+      const int zero = p.node(op::Fill{{}, DType::f32, 0.0}, {}, DType::f32, {});
+      const int relu = p.node(op::Binary{op::BinaryKind::max}, {biased, zero}, DType::f32);
+      const int sum = p.node(op::Binary{op::BinaryKind::add}, {relu, residual}, DType::f32);
+      const int scaled = p.node(op::Binary{op::BinaryKind::mul}, {sum, scalar}, DType::f32);
+      const int flag = p.node(op::Compare{op::CompareKind::greater}, {scaled, zero}, DType::boolean);
+      p.block.outputs = {scaled, flag, c};
+      for (const auto& s : schedules_for(p.problem())) {
+        SCOPED_TRACE(describe(p, s));
+        const auto out = interpreted(p, s);
+        for (std::int64_t i = 0; i < p.space.product(); ++i) {
+          const double product = p.product(i);
+          const double expected =
+              (std::max(product + p.inputs[2].at(i, p.space), 0.0) + p.inputs[3].at(i, p.space)) *
+              p.inputs[4].at(i, p.space);
+          ASSERT_EQ(out[0].element(i), expected) << "at " << i;
+          ASSERT_EQ(out[1].element(i), expected > 0 ? 1 : 0) << "at " << i;
+          ASSERT_EQ(out[2].element(i), product) << "at " << i;
+        }
+      }
+    }
+  }
+}
+
+TEST(MatmulKernels, EpilogueSeesItsOwnPositions) {
+  Product p(dense(DType::f32, {6, 9}, 1), dense(DType::f32, {9, 21}, 2));
+  const int c = p.multiply();
+  const int columns =
+      p.node(op::Iota{21, DType::f32, op::Number(3.0), op::Number(2.0)}, {}, DType::f32, {21});
+  p.block.outputs = {p.node(op::Binary{op::BinaryKind::add}, {c, columns}, DType::f32)};
+  for (const auto& s : schedules_for(p.problem())) {
+    SCOPED_TRACE(describe(p, s));
+    const auto out = interpreted(p, s);
+    for (std::int64_t i = 0; i < p.space.product(); ++i) {
+      ASSERT_EQ(out[0].element(i), p.product(i) + 3 + 2 * static_cast<double>(i % 21)) << "at " << i;
+    }
+  }
+}
+
+/// Halves: the product rounds to the half before the epilogue sees it, and sums never do.
+TEST(MatmulKernels, HalvesSumInFullPrecisionAndRoundOnce) {
+  for (const auto t : {DType::f16, DType::bf16}) {
+    Tensor a = dense(t, {2, 600}), b = dense(t, {600, 24});
+    for (std::int64_t i = 0; i < a.elements(); ++i) a.set(i, 1);
+    for (std::int64_t i = 0; i < b.elements(); ++i) b.set(i, i / 24 == 0 ? 0.25 : 1);
+    Product p(a, b);
+    const int c = p.multiply();
+    p.block.outputs = {p.node(op::Cast{DType::f32}, {c}, DType::f32)};
+    const double exact = 599.25;
+    const double rounded = t == DType::f16
+                               ? static_cast<double>(static_cast<float>(Float16(static_cast<float>(exact))))
+                               : static_cast<double>(static_cast<float>(BFloat16(static_cast<float>(exact))));
+    for (const auto& s : schedules_for(p.problem())) {
+      SCOPED_TRACE(describe(p, s));
+      const auto out = interpreted(p, s);
+      for (std::int64_t i = 0; i < p.space.product(); ++i)
+        ASSERT_EQ(out[0].element(i), rounded) << "at " << i;
+    }
+  }
+}
+
+TEST(MatmulKernels, BatchOfRowsFoldsIntoRows) {
+  auto p = plain(dense(DType::f32, {4, 5, 6}), dense(DType::f32, {6, 7})).problem();
+  EXPECT_EQ(p.m, 20);
+  EXPECT_TRUE(p.batch.empty());
+  p = plain(dense(DType::f32, {4, 5, 6}), dense(DType::f32, {4, 6, 7})).problem();
+  EXPECT_EQ(p.m, 5);
+  EXPECT_EQ(p.batch, Shape({4}));
+  p = plain(dense(DType::f32, {30, 6}), dense(DType::f32, {6, 1})).problem();
+  EXPECT_EQ(p.m, 1);
+  EXPECT_EQ(p.n, 30);
+}
+
+TEST(MatmulKernels, LeanAndNaiveCodeDoesNotDependOnSizes) {
+  const auto code = [](const Shape& a, const Shape& b, Family f) {
+    const auto p = plain(dense(DType::f32, a), dense(DType::f32, b)).problem();
+    return kernel::print(build(p, f == Family::lean ? blocked(Family::lean, 8, 3, 2) : naive_schedule(avx2)));
+  };
+  for (const auto f : {Family::lean, Family::naive}) {
+    EXPECT_EQ(code({7, 9}, {9, 30}, f), code({70, 33}, {33, 64}, f));
+  }
+}
+
+}  // namespace
+}  // namespace strata::cube::matmul::test
