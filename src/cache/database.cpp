@@ -163,13 +163,15 @@ void Database::close() noexcept {
 void Database::set_up() {
   const FileLock lock(path_ + ".lock");
   if (number("PRAGMA user_version") == schema_version) return;
-  // Unsynced: a first process need not wait some 50 ms for the disk to make a file that would simply be made again.
+  // Unsynced: a first process need not wait some 50 ms for the disk to make a file that would simply be made
+  // again.
   execute("PRAGMA synchronous=OFF; PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=WAL");
   create_schema();
 }
 
 void Database::create_schema() {
   Transaction transaction(*this);
+  if (number("PRAGMA user_version") == schema_version) return;  // where locks do not work, another was first
   execute(schema_sql);
   execute(fmt::format("PRAGMA user_version={}", schema_version).c_str());
   transaction.commit();

@@ -181,7 +181,7 @@ bool Store::rebuild(const std::string& why) {
               fmt::format("{}, and it cannot be moved away: {}", why, std::strerror(errno)));
       return false;
     }
-    // They belong to the broken file; left there, SQLite would replay them into the new one.
+    // They belong to the broken file.
     unlink((path_ + "-wal").c_str());
     unlink((path_ + "-shm").c_str());
   }

@@ -110,6 +110,42 @@ TEST(Sharing, EightProcessesOverADamagedFileRebuildItOnce) {
   EXPECT_EQ(Store(file).list().size(), 20u);
 }
 
+TEST(Sharing, NoneOfTheFirstEntriesOfAColdFileIsLost) {
+  for (int round = 0; round < 20; ++round) {
+    const TempDir dir;
+    const auto file = dir / "strata.db";
+    std::array<pid_t, 8> children{};
+    for (std::size_t i = 0; i < children.size(); ++i) {
+      children[i] = fork();
+      if (children[i] == 0) {
+        { Store(file).put(Kind::kernel, "s", std::to_string(i), "v"); }
+        _exit(0);
+      }
+    }
+    for (const auto child : children) waitpid(child, nullptr, 0);
+    EXPECT_EQ(Store(file).list().size(), children.size());
+  }
+}
+
+TEST(Sharing, AFileThatAnotherRebuiltIsTakenOverNotRebuiltAgain) {
+  const TempDir dir;
+  const auto file = dir / "strata.db";
+  {
+    Store store(file);
+    for (int i = 0; i < 20; ++i) store.put(Kind::kernel, "s", std::to_string(i), value_of(i));
+  }
+  Store holds_the_old_one(file);
+  EXPECT_TRUE(holds_the_old_one.get(Kind::kernel, "s", "0").has_value());
+  write_bytes(file, std::string(50'000, 'z'));
+  stderr_of([&] {
+    Store rebuilds(file);
+    rebuilds.put(Kind::kernel, "s", "fresh", "v");
+    EXPECT_EQ(holds_the_old_one.get(Kind::kernel, "s", "7"), std::nullopt);
+    EXPECT_EQ(holds_the_old_one.get(Kind::kernel, "s", "fresh"), "v");
+  });
+  EXPECT_EQ(bytes_of(file + ".damaged"), std::string(50'000, 'z'));
+}
+
 TEST(Sharing, AForkedChildOpensTheFileAnew) {
   const TempDir dir;
   Store store(dir / "strata.db");
@@ -125,6 +161,37 @@ TEST(Sharing, AForkedChildOpensTheFileAnew) {
   store.put(Kind::kernel, "s", "parent2", "3");
   store.close();
   EXPECT_EQ(Store(dir / "strata.db").list().size(), 3u);
+}
+
+TEST(Sharing, AParentThatClosesDoesNotCutItsChildOff) {
+  const TempDir dir;
+  Store store(dir / "strata.db");
+  store.put(Kind::kernel, "s", "parent", "1");
+  std::array<int, 2> opened{}, closed{};
+  ASSERT_EQ(pipe(opened.data()) + pipe(closed.data()), 0);
+  const pid_t child = fork();
+  char byte = 0;
+  if (child == 0) {
+    store.list();
+    const bool told = write(opened[1], &byte, 1) == 1 && read(closed[0], &byte, 1) == 1;
+    store.put(Kind::kernel, "s", "child", "2");
+    store.close();
+    _exit(told ? 0 : 1);
+  }
+  store.list();
+  EXPECT_EQ(read(opened[0], &byte, 1), 1);
+  store.close();
+  // Were the parent taken for the last user, its WAL would be gone now, and child and newcomer would use two.
+  Store newcomer(dir / "strata.db");
+  newcomer.put(Kind::kernel, "s", "newcomer", "3");
+  EXPECT_EQ(write(closed[1], &byte, 1), 1);
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  for (const int end : {opened[0], opened[1], closed[0], closed[1]}) ::close(end);
+  newcomer.put(Kind::kernel, "s", "newcomer again", "4");
+  newcomer.close();
+  EXPECT_EQ(Store(dir / "strata.db").list().size(), 4u);
 }
 
 TEST(Sharing, ForkingWhileThreadsWriteLeavesBothSidesWorking) {
