@@ -18,7 +18,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr double never = std::numeric_limits<double>::infinity();
 constexpr double wall_factor = 2.2;  ///< total time allowed, in budgets: compilation and checks come on top
-constexpr double hopeless = 1.5;     ///< a candidate this much slower than the leader gets no second look
+constexpr double hopeless = 2;       ///< a candidate this much slower than the leader gets no second look
 constexpr int enough_samples = 3;    ///< before a candidate may end the search
 
 struct Contender {
@@ -124,7 +124,7 @@ class Search {
     ++launches_;
     if (!agrees) return;
     visit(c, 1);
-    if (c.reason.empty() && (c.best < hopeless * leader_ || c.best == leader_)) visit(c, enough_samples - 1);
+    if (c.reason.empty() && c.best < 1.5 * hopeless * leader_) visit(c, enough_samples - 1);
   }
 
   void visit(Contender& c, int launches) {

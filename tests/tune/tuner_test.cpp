@@ -19,7 +19,12 @@ namespace {
 class Scripted : public Trial {
  public:
   struct Script {
-    double seconds = 1e-3;
+    Script(double s, std::string compile = "", std::string check = "", std::string run = "")  // NOLINT
+        : seconds(s),
+          compile_error(std::move(compile)),
+          check_error(std::move(check)),
+          run_error(std::move(run)) {}
+    double seconds;
     std::string compile_error, check_error, run_error;
   };
   explicit Scripted(std::vector<Script> scripts) : scripts_(std::move(scripts)) {}
@@ -80,7 +85,7 @@ class TunerTest : public ::testing::Test {
 TEST_F(TunerTest, TheFastestValidCandidateWins) {
   cache::Store store(file());
   Tuner tuner(store, {});
-  Scripted trial({{3e-3}, {1e-3}, {2e-3}});
+  Scripted trial({3e-3, 1e-3, 2e-3});
   const auto choice = tuner.choose(problem_of(3), trial);
   EXPECT_EQ(choice.record->winner, "c1");
   EXPECT_EQ(choice.order, (std::vector<std::size_t>{1, 2, 0}));
@@ -92,7 +97,7 @@ TEST_F(TunerTest, TheFastestValidCandidateWins) {
 TEST_F(TunerTest, AWrongCandidateNeverWins) {
   cache::Store store(file());
   Tuner tuner(store, {});
-  Scripted trial({{3e-3}, {1e-6, "", "element 7 is 2, the reference 1"}, {2e-3}});
+  Scripted trial({3e-3, {1e-6, "", "element 7 is 2, the reference 1"}, 2e-3});
   const auto choice = tuner.choose(problem_of(3), trial);
   EXPECT_EQ(choice.record->winner, "c2");
   EXPECT_EQ(choice.record->candidates[1].skipped_reason,
@@ -104,7 +109,7 @@ TEST_F(TunerTest, AWrongCandidateNeverWins) {
 TEST_F(TunerTest, AFailingCandidateIsSkippedWithItsReason) {
   cache::Store store(file());
   Tuner tuner(store, {});
-  Scripted trial({{1e-3, "no such instruction"}, {1e-3, "", "", "illegal address"}, {2e-3}, {9e-3}});
+  Scripted trial({{1e-3, "no such instruction"}, {1e-3, "", "", "illegal address"}, 2e-3, 9e-3});
   auto p = problem_of(4);
   p.candidates[3].skip = "needs k in one block";
   const auto choice = tuner.choose(p, trial);
@@ -131,13 +136,13 @@ TEST_F(TunerTest, LaunchesAndTimeStayWithinTheBudget) {
   cache::Store store(file());
   Settings settings;
   Tuner many(store, settings);
-  Scripted cheap(std::vector<Scripted::Script>(30, {1e-6}));
+  Scripted cheap(std::vector<Scripted::Script>(30, Scripted::Script(1e-6)));
   EXPECT_LE(many.choose(problem_of(30), cheap).record->launches, settings.max_launches);
   EXPECT_LE(cheap.launches, settings.max_launches);
 
   settings.budget_seconds = 0.05;
   Tuner brief(store, settings);
-  Scripted slow(std::vector<Scripted::Script>(10, {10e-3}));
+  Scripted slow(std::vector<Scripted::Script>(10, Scripted::Script(10e-3)));
   slow.real_time = true;
   const auto r = brief.choose(problem_of(10, "slow"), slow).record;
   EXPECT_FALSE(r->winner.empty());
@@ -148,7 +153,7 @@ TEST_F(TunerTest, LaunchesAndTimeStayWithinTheBudget) {
 TEST_F(TunerTest, StopsEarlyCloseToTheBound) {
   cache::Store store(file());
   Tuner tuner(store, {});
-  Scripted trial({{1.2e-3}, {1.1e-3}, {1e-3}, {1e-3}});
+  Scripted trial({1.2e-3, 1.1e-3, 1e-3, 1e-3});
   trial.limit = 1e-3;
   const auto r = tuner.choose(problem_of(4), trial).record;
   EXPECT_EQ(r->winner, "c0");
@@ -160,7 +165,7 @@ TEST_F(TunerTest, StopsEarlyCloseToTheBound) {
 TEST_F(TunerTest, ABoundThatIsBeatenDoesNotStopTheSearch) {
   cache::Store store(file());
   Tuner tuner(store, {});
-  Scripted trial({{2e-3}, {1.5e-3}, {1e-3}});
+  Scripted trial({2e-3, 1.5e-3, 1e-3});
   trial.limit = 2.5e-3;  // from a peak that was measured too low
   const auto r = tuner.choose(problem_of(3), trial).record;
   EXPECT_EQ(r->winner, "c2");
@@ -170,7 +175,7 @@ TEST_F(TunerTest, ABoundThatIsBeatenDoesNotStopTheSearch) {
 TEST_F(TunerTest, ATieGoesToTheFavourite) {
   cache::Store store(file());
   Tuner tuner(store, {});
-  Scripted trial({{1.02e-3}, {1e-3}, {1.01e-3}});
+  Scripted trial({1.02e-3, 1e-3, 1.01e-3});
   EXPECT_EQ(tuner.choose(problem_of(3), trial).record->winner, "c0");
 }
 
@@ -181,7 +186,7 @@ TEST_F(TunerTest, NoiseThatOnlyAddsTimeDoesNotChangeTheWinner) {
   unsigned state = 1;
   for (int run = 0; run < 50; ++run) {
     Tuner tuner(store, settings);
-    Scripted trial({{1.3e-3}, {1e-3}, {1.25e-3}, {1.4e-3}});
+    Scripted trial({1.3e-3, 1e-3, 1.25e-3, 1.4e-3});
     trial.noise = [&] {
       state = state * 1664525u + 1013904223u;
       return (state >> 16) % 4 == 0 ? 1.0 + static_cast<double>((state >> 20) % 100) / 100 : 1.0;
@@ -195,12 +200,12 @@ TEST_F(TunerTest, WinnersOutliveTheProcess) {
   {
     cache::Store store(file());
     Tuner tuner(store, {});
-    Scripted trial({{3e-3}, {1e-3}, {2e-3}});
+    Scripted trial({3e-3, 1e-3, 2e-3});
     tuner.choose(problem_of(3), trial);
   }
   cache::Store store(file());
   Tuner tuner(store, {});
-  Scripted trial({{3e-3}, {1e-3}, {2e-3}});
+  Scripted trial({3e-3, 1e-3, 2e-3});
   const auto choice = tuner.choose(problem_of(3), trial);
   EXPECT_EQ(choice.record->source, Source::stored);
   EXPECT_EQ(choice.record->winner, "c1");
@@ -213,7 +218,7 @@ TEST_F(TunerTest, ChangedCodeOrAnotherDeviceTunesAnew) {
   cache::Store store(file());
   const auto tuned = [&](const Problem& p) {
     Tuner tuner(store, {});
-    Scripted trial({{1e-3}, {2e-3}});
+    Scripted trial({1e-3, 2e-3});
     return tuner.choose(p, trial).record->source;
   };
   EXPECT_EQ(tuned(problem_of(2)), Source::tuned);
@@ -229,7 +234,7 @@ TEST_F(TunerTest, ChangedCodeOrAnotherDeviceTunesAnew) {
 TEST_F(TunerTest, AWinnerThatCannotServeIsDroppedAndTheNextTakesOver) {
   cache::Store store(file());
   Tuner tuner(store, {});
-  Scripted trial({{3e-3}, {1e-3}, {2e-3}});
+  Scripted trial({3e-3, 1e-3, 2e-3});
   const auto p = problem_of(3);
   ASSERT_EQ(tuner.choose(p, trial).record->winner, "c1");
   ASSERT_EQ(store.list({cache::Kind::tuning, {}}).size(), 1u);
@@ -248,7 +253,7 @@ TEST_F(TunerTest, LevelsOffAndCachedNeverMeasure) {
     Settings settings;
     settings.level = level;
     Tuner tuner(store, settings);
-    Scripted trial({{3e-3}, {1e-3}});
+    Scripted trial({3e-3, 1e-3});
     const auto choice = tuner.choose(problem_of(2), trial);
     EXPECT_EQ(choice.record->winner, "c0");
     EXPECT_EQ(choice.record->source, Source::heuristic);
@@ -256,13 +261,13 @@ TEST_F(TunerTest, LevelsOffAndCachedNeverMeasure) {
   }
   {
     Tuner tuner(store, {});
-    Scripted trial({{3e-3}, {1e-3}});
+    Scripted trial({3e-3, 1e-3});
     tuner.choose(problem_of(2), trial);
   }
   Settings settings;
   settings.level = Level::cached;
   Tuner cached(store, settings);
-  Scripted trial({{3e-3}, {1e-3}});
+  Scripted trial({3e-3, 1e-3});
   EXPECT_EQ(cached.choose(problem_of(2), trial).record->winner, "c1");
   settings.level = Level::off;
   Tuner off(store, settings);
@@ -276,7 +281,7 @@ TEST_F(TunerTest, ConcurrentFirstCallsTuneOnce) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 8; ++t) {
     threads.emplace_back([&] {
-      Scripted trial({{2e-3}, {1e-3}});
+      Scripted trial({2e-3, 1e-3});
       trial.real_time = true;
       EXPECT_EQ(tuner.choose(problem_of(2), trial).record->winner, "c1");
       if (trial.launches > 0) ++tunings;
@@ -293,7 +298,7 @@ TEST_F(TunerTest, MemoryIsBounded) {
   settings.max_keys = 100;
   Tuner tuner(store, settings);
   for (int i = 0; i < 10000; ++i) {
-    Scripted trial({{1e-3}});
+    Scripted trial({Scripted::Script(1e-3)});
     tuner.choose(problem_of(1, std::to_string(i)), trial);
   }
   EXPECT_LE(tuner.size(), 100u);
@@ -304,7 +309,7 @@ TEST_F(TunerTest, LogsDoNotChangeTheChoice) {
   for (const char* spec : {"off", "tune=full"}) {
     trace::log::configure(spec);
     Tuner tuner(store, {});
-    Scripted trial({{1.5e-3}, {1e-3}, {1.2e-3}});
+    Scripted trial({1.5e-3, 1e-3, 1.2e-3});
     EXPECT_EQ(tuner.choose(problem_of(3, spec), trial).record->winner, "c1");
   }
   trace::log::configure("warn");
