@@ -19,6 +19,8 @@ class Autodiff final : public backend::Backend {
  public:
   /// `inner` must outlive this and every value of it.
   explicit Autodiff(backend::Backend& inner, Checkpointing checkpointing = Checkpointing::disabled);
+  Autodiff(const Autodiff&) = delete;  // an Autodiff over an Autodiff takes it as a Backend&
+  Autodiff& operator=(const Autodiff&) = delete;
 
   /// Runs `op` on the inner backend, then records a step when an input is tracked and the result is float.
   backend::Values execute(const op::Operation& op, backend::Inputs inputs) override;

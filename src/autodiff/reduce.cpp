@@ -43,7 +43,8 @@ ValueRef products_of_others(const ValueRef& x) {
 void differentiate_prod(const op::Reduce& op, Step& step) {
   const auto& g = step.gradient();
   const auto x = step.input(0);
-  if (x->shape.product() == 0 || op.axes.empty()) return step.give(0, bridge::reshape(g, x->shape));
+  if (op.axes.empty()) return step.give(0, g);
+  if (x->shape.product() == 0) return step.give(0, bridge::zeros_like(x));
   // Reduced axes last, then everything as a matrix whose rows are reduced.
   Axes order;
   std::int64_t count = 1;

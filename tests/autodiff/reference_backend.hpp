@@ -10,7 +10,7 @@ namespace strata::testing {
 
 /// Floats keep their dtype's precision, integers are exact up to 2^53. Random is not there: it throws
 /// InternalError.
-class ReferenceBackend final : public backend::Backend {
+class ReferenceBackend : public backend::Backend {
  public:
   backend::Values execute(const op::Operation& op, backend::Inputs inputs) override;
   backend::ValueRef from_data(const TensorData& data) override;
