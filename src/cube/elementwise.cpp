@@ -88,6 +88,7 @@ ElementwiseLaunch plan_elementwise(const Target& target, const Block& block, std
       std::max<std::int64_t>(lanes, target.cube_bytes / std::max<std::int64_t>(1, bytes_per_element(block)));
   const std::int64_t segment = std::min(ceil_div(inner, lanes), share / lanes) * lanes;
   const std::int64_t segments = ceil_div(inner, segment), tasks = rows * segments;
+  form.whole_rows = segments == 1 && nest.rank() > 1;
   const std::int64_t widest_grid = std::numeric_limits<std::int32_t>::max();
   const std::int64_t tasks_per_cube =
       std::max(std::max<std::int64_t>(1, share / segment), ceil_div(tasks, widest_grid));
@@ -127,6 +128,7 @@ KernelKey elementwise_key(const Block& block, const ElementwiseForm& form) {
   h.add(block.outputs.size());
   for (auto v : block.outputs) h.add(v);
   for (int v : {form.rank, form.lanes, form.units_x, form.units_y}) h.add(v);
+  h.add(form.whole_rows);
   h.add(form.non_temporal);
   for (const auto& l : form.layouts) h.add(static_cast<int>(l.inner) * 4 + l.dense * 2 + l.scalar);
   for (auto l : form.layout_of) h.add(l);

@@ -31,6 +31,7 @@ struct ElementwiseForm {
   int rank = 1;
   int lanes = 1;
   int units_x = 1, units_y = 1;
+  bool whole_rows = false;  ///< a segment is a row of the innermost axis
   bool non_temporal = false;
   std::vector<LayoutForm> layouts;
   std::vector<int> layout_of;  ///< outputs, inputs, then nodes that need a position

@@ -90,7 +90,10 @@ class Recorder {
 
   void record_task(Val task) {
     Val segment = task;
-    if (form_.rank > 1) {
+    if (form_.whole_rows) {
+      segment = kernel::constant(kernel::make_type(Scalar::i64), 0);
+      locate_row(task);
+    } else if (form_.rank > 1) {
       const Val row = task / segments_;
       segment = task - row * segments_;
       locate_row(row);
@@ -98,7 +101,8 @@ class Recorder {
       bases_.assign(form_.layouts.size(), kernel::constant(kernel::make_type(Scalar::i64), 0));
     }
     load_row_constants();
-    const Val begin = segment * segment_, end = kernel::min(begin + segment_, inner_);
+    const Val begin = segment * segment_;
+    const Val end = form_.whole_rows ? inner_ : kernel::min(begin + segment_, inner_);
     const int lanes = form_.lanes;
     const Val full = begin + ((end - begin) & -lanes);
     Val start = begin;

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "base/convert.hpp"
-#include "cube/random_words.hpp"
 #include "kernel/math.hpp"
 
 namespace strata::cube {
@@ -29,13 +28,8 @@ Val emit_unary(UnaryKind kind, Val x) {
       return -x;
     case UnaryKind::abs:
       return kernel::abs(x);
-    case UnaryKind::sign: {
-      const auto number = [&](int v) { return kernel::constant(x.type, v); };
-      const Val negative = kernel::is_signed(x.scalar()) || kernel::is_float(x.scalar())
-                               ? kernel::select(x < 0, number(-1), x)  // 0 and NaN stay
-                               : x;
-      return kernel::select(x > 0, number(1), negative);
-    }
+    case UnaryKind::sign:
+      return kernel::sign(x);
     case UnaryKind::floor:
       return kernel::floor(x);
     case UnaryKind::ceil:
@@ -65,7 +59,7 @@ Val emit_unary(UnaryKind kind, Val x) {
     case UnaryKind::tanh:
       return kernel::tanh(x);
     case UnaryKind::sigmoid:
-      return 1.0 / (1.0 + kernel::exp(-x));
+      return kernel::sigmoid(x);
     case UnaryKind::erf:
       return kernel::erf(x);
     case UnaryKind::logical_not:
@@ -142,6 +136,23 @@ Val emit_iota(const op::Iota& op, const NodeArguments& arguments, Val position) 
   const Scalar computed = is_float(op.dtype) ? Scalar::f64 : Scalar::i64;
   const Val i = kernel::convert(position, computed);
   return kernel::convert(arguments[0] + i * arguments[1], compute_scalar(op.dtype));
+}
+
+/// Words of the Philox stream that one element takes.
+struct RandomWords {
+  Val w0, w1;  ///< u32, one pair a lane
+};
+
+/// `position` is i64, one a lane; `seed` u64, scalar. Two elements share the four words of a counter.
+RandomWords random_words(Val position, Val seed) {
+  const int lanes = position.lanes();
+  const Val counter = kernel::bitcast(position, Scalar::u64) >> 1;
+  const auto low = [](Val wide) { return kernel::convert(wide, Scalar::u32); };
+  const Val zero = kernel::constant(kernel::make_type(Scalar::u32, lanes), 0);
+  const auto r = kernel::philox({low(counter), low(counter >> 32), zero, zero},
+                                {kernel::splat(low(seed), lanes), kernel::splat(low(seed >> 32), lanes)});
+  const Val odd = (low(kernel::bitcast(position, Scalar::u64)) & 1) != 0;
+  return {kernel::select(odd, r[2], r[0]), kernel::select(odd, r[3], r[1])};
 }
 
 /// Uniform in [0, 1): 24 bits as f32, or 53 bits as f64.

@@ -194,7 +194,8 @@ class ReduceRecorder {
         break;
       case Access::strided:
         v = in_.gather(
-            kernel::splat(at, lanes) + kernel::lane_index(kernel::make_type(Scalar::i64, lanes)) * stride, mask);
+            kernel::splat(at, lanes) + kernel::lane_index(kernel::make_type(Scalar::i64, lanes)) * stride,
+            mask);
         break;
     }
     v = v.scalar() == scalar_ ? v : kernel::convert(v, scalar_);

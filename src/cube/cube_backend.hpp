@@ -1,0 +1,76 @@
+/// The cube backend: lowers operations, or fused blocks of them, to kernels and queues those on a device's
+/// client.
+///
+/// One thread at a time calls it (the device's upstream thread); no call waits for the device. What fails on
+/// the device taints the buffers it should have written, and whoever reads those gets the error.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend/backend.hpp"
+#include "cube/block.hpp"
+#include "cube/cube_value.hpp"
+#include "cube/kernel_cache.hpp"
+#include "cube/target.hpp"
+#include "runtime/client.hpp"
+
+namespace strata::cube {
+
+using CubeRef = backend::Ref<CubeValue>;
+
+/// One kernel launch of a plan.
+struct PlannedLaunch {
+  std::string kernel_name;
+  std::shared_ptr<const kernel::Kernel> ir;
+  std::array<std::uint32_t, 3> cubes{1, 1, 1};
+};
+
+class CubeBackend final : public backend::Backend {
+ public:
+  explicit CubeBackend(runtime::Client& client);
+
+  backend::Values execute(const op::Operation& op, backend::Inputs inputs) override;
+  /// Runs a block on values of the types of `block.inputs`; one result for each of its outputs.
+  std::vector<backend::ValueRef> execute_block(const Block& block, backend::Inputs inputs);
+  backend::ValueRef from_data(const TensorData& data) override;
+  Future<TensorData> into_data(const backend::ValueRef& value) override;
+  void sync() override;
+  std::string_view name() const override { return name_; }
+
+  /// The launches that `execute` would make for dense inputs of these types; nothing is allocated or run.
+  std::vector<PlannedLaunch> plan(const op::Operation& op, std::span<const op::TensorType> inputs);
+
+  // What lowerings are made of.
+  runtime::Client& client() { return client_; }
+  const Target& target() const { return target_; }
+  KernelCache& kernels() { return kernels_; }
+  /// A row-major tensor with unspecified content.
+  CubeRef allocate(const op::TensorType& type);
+  /// Another view of the data of `value`.
+  CubeRef view(const CubeValue& value, const op::View& layout);
+  /// `value` itself when it is row-major without gaps, else a copy that is.
+  CubeRef contiguous(const CubeRef& value);
+  /// Queues one launch; `buffers` in the order of the kernel's global memories.
+  void launch(const Program& program, std::array<std::uint32_t, 3> cubes,
+              std::span<const runtime::BufferRef> buffers, std::span<const std::int64_t> scalars);
+
+ private:
+  CubeRef copy(const CubeValue& value);
+  /// A large transposed operand is copied by tiles first: element-wise kernels would gather it line by line.
+  CubeRef near_row_major(CubeRef value);
+  void run_elementwise(const Block& block, std::span<const CubeRef> inputs, std::span<const CubeRef> outputs);
+  CubeRef reduce(const op::Reduce& op, const CubeRef& input, const op::TensorType& type);
+  CubeRef cat(const op::Cat& op, backend::Inputs inputs, const op::TensorType& type);
+  CubeRef reshape(const op::Reshape& op, const CubeRef& input);
+
+  runtime::Client& client_;
+  const std::string name_;
+  const Target target_;
+  KernelCache kernels_;
+  std::vector<PlannedLaunch>* planning_ =
+      nullptr;  ///< set while `plan` runs: launches go there, not to the device
+};
+
+}  // namespace strata::cube

@@ -1,0 +1,129 @@
+// Every kernel of this layer also lowers to PTX, in the form it takes for a GPU, and ptxas accepts it.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "codegen/compiler.hpp"
+#include "cube/elementwise.hpp"
+#include "cube/reduce.hpp"
+#include "cube/targets.hpp"
+#include "cube/transpose.hpp"
+
+namespace strata::cube::test {
+namespace {
+
+std::string ptxas() {
+  for (const char* path : {"/usr/local/cuda/bin/ptxas", "/usr/bin/ptxas"}) {
+    if (std::filesystem::exists(path)) return path;
+  }
+  return {};
+}
+
+class GpuLowering : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (assembler_.empty()) GTEST_SKIP() << "ptxas is not installed: PTX cannot be assembled here";
+  }
+
+  void check(const kernel::Kernel& k) const {
+    SCOPED_TRACE(k.name);
+    const auto folder = std::filesystem::path(::testing::TempDir());
+    for (const auto& [target, architecture] :
+         {std::pair{codegen::Target{codegen::Target::Kind::ptx, 80, false}, "sm_80"},
+          std::pair{codegen::Target{codegen::Target::Kind::ptx, 90, true}, "sm_90a"}}) {
+      const auto compiled = codegen::compile(k, target, codegen::Format::ptx);
+      const auto file = (folder / ("strata_cube_" + k.name + ".ptx")).string();
+      std::ofstream(file) << compiled.code;
+      const auto command = assembler_ + " -arch=" + architecture + " -o /dev/null '" + file + "' 2>&1";
+      std::string output;
+      if (FILE* pipe = popen(command.c_str(), "r")) {
+        char text[512];
+        while (std::fgets(text, sizeof text, pipe)) output += text;
+        EXPECT_EQ(pclose(pipe), 0) << architecture << ": " << output;
+      } else {
+        ADD_FAILURE() << "cannot run " << command;
+      }
+      std::filesystem::remove(file);
+    }
+  }
+
+  void check_elementwise(const Block& block, std::vector<op::View> inputs) const {
+    const std::vector<op::View> outputs(block.outputs.size(), dense(block.space()));
+    check(build_elementwise(block, plan_elementwise(gpu_target(), block, inputs, outputs).form));
+  }
+  static op::View dense(const Shape& shape) { return {shape, op::contiguous_strides(shape), 0}; }
+
+ private:
+  const std::string assembler_ = ptxas();
+};
+
+TEST_F(GpuLowering, EveryUnaryAndBinaryOperation) {
+  const Shape space{300};
+  for (const DType t : {DType::f32, DType::f64, DType::bf16, DType::f16}) {
+    Block b;
+    b.inputs = {{t, space}, {t, space}};
+    int last = 0;
+    for (int k = 0; k < op::unary_count; ++k) {
+      const auto kind = static_cast<op::UnaryKind>(k);
+      if (kind >= op::UnaryKind::logical_not) break;
+      b.nodes.push_back({op::Unary{kind}, {last}, {t, space}});
+      last = b.value_count() - 1;
+    }
+    for (int k = 0; k <= static_cast<int>(op::BinaryKind::min); ++k) {
+      b.nodes.push_back({op::Binary{static_cast<op::BinaryKind>(k)}, {last, 1}, {t, space}});
+      last = b.value_count() - 1;
+    }
+    b.outputs = {last};
+    check_elementwise(b, {dense(space), dense(space)});
+  }
+}
+
+TEST_F(GpuLowering, IntegersComparisonsCastsAndRandomNumbers) {
+  const Shape space{40, 50};
+  for (const DType t : {DType::i32, DType::i64, DType::u8}) {
+    Block b;
+    b.inputs = {{t, space}, {t, {50, 40}}};
+    int last = 0;
+    for (int k = 0; k < op::binary_count; ++k) {
+      b.nodes.push_back({op::Binary{static_cast<op::BinaryKind>(k)}, {last, 1}, {t, space}});
+      last = b.value_count() - 1;
+    }
+    b.nodes.push_back({op::Compare{op::CompareKind::less}, {last, 0}, {DType::boolean, space}});
+    b.nodes.push_back({op::Where{}, {last + 1, 0, 1}, {t, space}});
+    b.nodes.push_back({op::Cast{DType::f32}, {last + 2}, {DType::f32, space}});
+    b.nodes.push_back(
+        {op::Random{space, DType::f32, op::Distribution::normal, 0, 1, 7}, {}, {DType::f32, space}});
+    b.nodes.push_back({op::Iota{50, DType::f32, 0, 1}, {}, {DType::f32, {50}}});
+    b.nodes.push_back({op::Binary{op::BinaryKind::add}, {last + 4, last + 5}, {DType::f32, space}});
+    b.nodes.push_back({op::Binary{op::BinaryKind::mul}, {last + 3, last + 6}, {DType::f32, space}});
+    b.outputs = {last + 1, last + 7};
+    check_elementwise(b, {dense(space), {space, {1, 40}, 0}});
+  }
+}
+
+TEST_F(GpuLowering, EveryReduction) {
+  for (int k = 0; k < op::reduce_count; ++k) {
+    const auto kind = static_cast<op::ReduceKind>(k);
+    for (const auto& axes : {Axes{0}, Axes{1}, Axes{0, 1}}) {
+      for (const DType t : {DType::f32, DType::f16, DType::i32}) {
+        for (const auto& stage : plan_reduce(gpu_target(), kind, t, dense({600, 500}), axes)) {
+          check(build_reduce(stage.form));
+        }
+      }
+    }
+  }
+}
+
+TEST_F(GpuLowering, Transposes) {
+  for (const DType t : {DType::f32, DType::f64, DType::u8, DType::boolean}) {
+    const auto launch = plan_transpose(gpu_target(), t, op::View{{64, 3, 48}, {1, 64 * 48, 64}, 0});
+    ASSERT_TRUE(launch.has_value());
+    check(build_transpose(launch->form));
+  }
+}
+
+}  // namespace
+}  // namespace strata::cube::test
