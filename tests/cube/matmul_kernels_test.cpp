@@ -244,7 +244,8 @@ TEST(MatmulKernels, BatchOfRowsFoldsIntoRows) {
 
 TEST(MatmulKernels, LeanAndNaiveCodeDoesNotDependOnSizes) {
   const auto code = [](const Shape& a, const Shape& b, Family f) {
-    const auto p = plain(dense(DType::f32, a), dense(DType::f32, b)).problem();
+    const auto product = plain(dense(DType::f32, a), dense(DType::f32, b));
+    const auto p = product.problem();
     return kernel::print(build(p, f == Family::lean ? blocked(Family::lean, 8, 3, 2) : naive_schedule(avx2)));
   };
   for (const auto f : {Family::lean, Family::naive}) {

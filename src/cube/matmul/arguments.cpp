@@ -9,28 +9,41 @@ namespace {
 using kernel::Scalar;
 using kernel::Val;
 
+/// Where a size belongs; a name only when a kernel is recorded.
+struct SizeName {
+  std::string_view owner;
+  int number;  ///< of the owner, or -1
+  std::string_view what;
+  int axis;  ///< or -1
+  std::string text() const {
+    std::string s(owner);
+    if (number >= 0) s += std::to_string(number);
+    s += what;
+    return axis >= 0 ? s + std::to_string(axis) : s;
+  }
+};
+
 /// Calls f(name, value, constant) for every extent, stride and offset in their one order.
 template <class F>
 void each_size(const Problem& p, Sizes sizes, F&& f) {
   const bool fixed = sizes == Sizes::constant;
-  f("m", p.m, fixed);
-  f("n", p.n, fixed);
-  f("k", p.k, fixed);
-  for (int i = 0; i < p.batch.rank(); ++i) f(fmt::format("batch{}", i), p.batch[i], fixed);
-  const auto walk = [&](std::string_view name, const Walk& w) {
-    const auto stride = [&](std::string_view what, std::int64_t s) {
-      f(fmt::format("{}_{}", name, what), s, fixed || s == 0 || s == 1);
-    };
-    stride("row", w.row);
-    stride("col", w.col);
-    for (int i = 0; i < w.batch.rank(); ++i) stride(fmt::format("batch{}", i), w.batch[i]);
-    f(fmt::format("{}_offset", name), w.offset, false);
+  f(SizeName{"m", -1, "", -1}, p.m, fixed);
+  f(SizeName{"n", -1, "", -1}, p.n, fixed);
+  f(SizeName{"k", -1, "", -1}, p.k, fixed);
+  for (int i = 0; i < p.batch.rank(); ++i) f(SizeName{"batch", -1, "", i}, p.batch[i], fixed);
+  const auto walk = [&](std::string_view owner, int number, const Walk& w) {
+    const auto constant = [&](std::int64_t s) { return fixed || s == 0 || s == 1; };
+    f(SizeName{owner, number, "_row", -1}, w.row, constant(w.row));
+    f(SizeName{owner, number, "_col", -1}, w.col, constant(w.col));
+    for (int i = 0; i < w.batch.rank(); ++i)
+      f(SizeName{owner, number, "_batch", i}, w.batch[i], constant(w.batch[i]));
+    f(SizeName{owner, number, "_offset", -1}, w.offset, false);
   };
-  walk("a", p.a);
-  walk("b", p.b);
-  for (const auto& e : p.extras) walk(fmt::format("in{}", e.value), e.walk);
+  walk("a", -1, p.a);
+  walk("b", -1, p.b);
+  for (const auto& e : p.extras) walk("in", e.value, e.walk);
   for (std::size_t i = 0; i < p.positions.size(); ++i) {
-    if (needs_position(p.block.nodes[i])) walk(fmt::format("position{}", i), p.positions[i]);
+    if (needs_position(p.block->nodes[i])) walk("position", static_cast<int>(i), p.positions[i]);
   }
 }
 
@@ -38,10 +51,10 @@ void each_size(const Problem& p, Sizes sizes, F&& f) {
 
 std::vector<std::int64_t> scalars_of(const Problem& p, Sizes sizes) {
   std::vector<std::int64_t> out;
-  each_size(p, sizes, [&](std::string_view, std::int64_t value, bool constant) {
+  each_size(p, sizes, [&](const SizeName&, std::int64_t value, bool constant) {
     if (!constant) out.push_back(value);
   });
-  for (const auto& node : p.block.nodes) append_arguments(node, out);
+  for (const auto& node : p.block->nodes) append_arguments(node, out);
   return out;
 }
 
@@ -54,13 +67,13 @@ Arguments declare(kernel::Builder& builder, const Problem& p, Sizes sizes) {
     args.extras.push_back(
         {builder.read(fmt::format("in{}", e.value), kernel::scalar_of(e.dtype)), {}, {}, {}});
   }
-  for (std::size_t i = 0; i < p.block.outputs.size(); ++i) {
+  for (std::size_t i = 0; i < p.block->outputs.size(); ++i) {
     args.outputs.push_back(builder.read_write(fmt::format("out{}", i), kernel::scalar_of(p.output_type(i))));
   }
   std::vector<Val> values;
-  each_size(p, sizes, [&](std::string_view name, std::int64_t value, bool constant) {
+  each_size(p, sizes, [&](const SizeName& name, std::int64_t value, bool constant) {
     values.push_back(constant ? kernel::constant(kernel::make_type(Scalar::i64), value)
-                              : builder.scalar(name, Scalar::i64));
+                              : builder.scalar(name.text(), Scalar::i64));
   });
   std::size_t next = 0;
   args.size = {values[0], values[1], values[2]};
@@ -78,13 +91,13 @@ Arguments declare(kernel::Builder& builder, const Problem& p, Sizes sizes) {
   for (auto& e : args.extras) walk(e);
   args.positions.resize(p.positions.size());
   for (std::size_t i = 0; i < p.positions.size(); ++i) {
-    if (needs_position(p.block.nodes[i]))
+    if (needs_position(p.block->nodes[i]))
       walk(args.positions[i]);
     else
       args.batch_strides.emplace_back();
   }
   int number = 0;
-  for (const auto& node : p.block.nodes) args.nodes.push_back(declare_arguments(builder, node, number++));
+  for (const auto& node : p.block->nodes) args.nodes.push_back(declare_arguments(builder, node, number++));
   args.output_start = kernel::constant(kernel::make_type(Scalar::i64), 0);
   return args;
 }

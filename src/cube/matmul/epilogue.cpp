@@ -12,7 +12,7 @@ TileStore::TileStore(const Arguments& args, Val row, Val col) : args_(args) {
   out_ = args.output_start + row * args.size.n + col;
   for (const auto& e : args.extras) extras_.push_back(e.at(row, col));
   for (std::size_t i = 0; i < args.positions.size(); ++i) {
-    const bool wanted = needs_position(args.problem->block.nodes[i]);
+    const bool wanted = needs_position(args.problem->block->nodes[i]);
     positions_.push_back(wanted ? args.positions[i].at(row, col) : Val{});
   }
 }
@@ -33,7 +33,7 @@ Val TileStore::load(std::size_t extra, Val i, Val j, int lanes, Val mask) {
 void TileStore::store(Val i, Val j, Val product, Val mask, std::uint8_t flags) {
   const auto& p = *args_.problem;
   const int lanes = product.lanes();
-  std::vector<Val> values(static_cast<std::size_t>(p.block.value_count()));
+  std::vector<Val> values(static_cast<std::size_t>(p.block->value_count()));
   for (std::size_t e = 0; e < p.extras.size(); ++e) {
     values[static_cast<std::size_t>(p.extras[e].value)] =
         widen(load(e, i, j, lanes, mask), p.extras[e].dtype);
@@ -42,15 +42,15 @@ void TileStore::store(Val i, Val j, Val product, Val mask, std::uint8_t flags) {
   const auto compute = compute_scalar(p.dtype);
   Val rounded = product.scalar() == compute ? product : kernel::convert(product, compute);
   if (p.has_epilogue()) rounded = widen(narrow(rounded, p.dtype), p.dtype);
-  const auto inputs = p.block.inputs.size();
+  const auto inputs = p.block->inputs.size();
   values[inputs] = rounded;
-  for (std::size_t number = 1; number < p.block.nodes.size(); ++number) {
-    const auto& node = p.block.nodes[number];
+  for (std::size_t number = 1; number < p.block->nodes.size(); ++number) {
+    const auto& node = p.block->nodes[number];
     std::vector<Val> operands;
     std::vector<DType> types;
     for (const auto v : node.operands) {
       operands.push_back(values[static_cast<std::size_t>(v)]);
-      types.push_back(p.block.type(v).dtype);
+      types.push_back(p.block->type(v).dtype);
     }
     Val position;
     if (needs_position(node)) {
@@ -62,8 +62,8 @@ void TileStore::store(Val i, Val j, Val product, Val mask, std::uint8_t flags) {
     values[inputs + number] = emit_node(node, operands, types, args_.nodes[number], position, lanes);
   }
   for (std::size_t o = 0; o < args_.outputs.size(); ++o) {
-    const auto v = p.block.outputs[o];
-    const Val stored = narrow(values[static_cast<std::size_t>(v)], p.block.type(v).dtype);
+    const auto v = p.block->outputs[o];
+    const Val stored = narrow(values[static_cast<std::size_t>(v)], p.block->type(v).dtype);
     args_.outputs[o].store(out_index(i, j), stored, {.mask = mask, .other = {}, .flags = flags});
   }
 }

@@ -115,7 +115,7 @@ double Problem::bytes() const {
   };
   double total = size * static_cast<double>(k) *
                  (static_cast<double>(m) * distinct(a) + static_cast<double>(n) * distinct(b));
-  for (std::size_t i = 0; i < block.outputs.size(); ++i) {
+  for (std::size_t i = 0; i < block->outputs.size(); ++i) {
     total += static_cast<double>(size_of(output_type(i))) * static_cast<double>(outputs());
   }
   return total;
@@ -123,7 +123,7 @@ double Problem::bytes() const {
 
 Problem describe(const Block& block, std::span<const op::View> views) {
   Problem p;
-  p.block = block;
+  p.block = &block;
   const auto& product = block.nodes.front();
   const auto lhs = product.operands[0], rhs = product.operands[1];
   const Shape& space = product.type.shape;
@@ -179,7 +179,7 @@ kernel::Scalar accumulator(DType t) {
 }
 
 int partial_output(const Problem& p) {
-  for (std::size_t i = 0; i < p.block.outputs.size(); ++i) {
+  for (std::size_t i = 0; i < p.block->outputs.size(); ++i) {
     if (kernel::scalar_of(p.output_type(i)) == accumulator(p.dtype)) return static_cast<int>(i);
   }
   return -1;
@@ -201,8 +201,8 @@ void hash_into(KernelKeyHasher& h, const Problem& p, bool exact) {
     h.add(e.dtype);
     hash_walk(h, e.walk, exact);
   }
-  for (std::size_t i = 1; i < p.block.nodes.size(); ++i) {
-    const auto& node = p.block.nodes[i];
+  for (std::size_t i = 1; i < p.block->nodes.size(); ++i) {
+    const auto& node = p.block->nodes[i];
     // Values of Fill, Iota and Random are arguments of the kernel.
     std::visit(
         [&]<class Op>(const Op& o) {
@@ -219,8 +219,8 @@ void hash_into(KernelKeyHasher& h, const Problem& p, bool exact) {
     for (const auto v : node.operands) h.add(v);
     if (needs_position(node)) hash_walk(h, p.positions[i], exact);
   }
-  for (const auto v : p.block.outputs) h.add(v);
-  h.add(p.block.inputs.size());
+  for (const auto v : p.block->outputs) h.add(v);
+  h.add(p.block->inputs.size());
 }
 
 std::string to_string(const Problem& p) {
@@ -231,8 +231,8 @@ std::string to_string(const Problem& p) {
     KernelKeyHasher h("epilogue");
     hash_into(h, p, false);
     text += " then";
-    for (std::size_t i = 1; i < p.block.nodes.size(); ++i)
-      text += fmt::format(" {}", op::name_of(p.block.nodes[i].op));
+    for (std::size_t i = 1; i < p.block->nodes.size(); ++i)
+      text += fmt::format(" {}", op::name_of(p.block->nodes[i].op));
     text += fmt::format(" #{:08x}", static_cast<std::uint32_t>(h.key().low));
   }
   return text;

@@ -26,7 +26,7 @@ struct Extra {
 };
 
 struct Problem {
-  Block block;
+  const Block* block = nullptr;  ///< outlives the problem
   DType dtype{};
   std::int64_t m = 0, n = 0, k = 0;
   Shape batch;  ///< merged as far as all operands allow, and into m where b does not depend on it
@@ -40,8 +40,8 @@ struct Problem {
   double flops() const { return 2.0 * static_cast<double>(outputs()) * static_cast<double>(k); }
   /// Bytes that have to move at least once.
   double bytes() const;
-  bool has_epilogue() const { return block.nodes.size() > 1; }
-  DType output_type(std::size_t i) const { return block.type(block.outputs[i]).dtype; }
+  bool has_epilogue() const { return block->nodes.size() > 1; }
+  DType output_type(std::size_t i) const { return block->type(block->outputs[i]).dtype; }
 };
 
 /// `views` are those of the block's inputs. A product with one column is turned into one with one row.

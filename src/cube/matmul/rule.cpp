@@ -169,7 +169,7 @@ std::string unsuitable(const Problem& p, const Schedule& s) {
   if (!s.pack_b && p.b.col != 1) return "rows of b are not contiguous and b is not packed";
   if (s.family == Family::lean) return s.pack_b ? "" : "a kernel for any shape packs b";
   if (s.non_temporal) {
-    for (std::size_t i = 0; i < p.block.outputs.size(); ++i) {
+    for (std::size_t i = 0; i < p.block->outputs.size(); ++i) {
       const auto size = static_cast<std::int64_t>(size_of(p.output_type(i)));
       if (s.lanes * size < 64 || p.n % s.lanes != 0) return "rows of the result are not whole cache lines";
     }
