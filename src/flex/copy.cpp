@@ -1,0 +1,146 @@
+#include "flex/copy.hpp"
+
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "flex/nest.hpp"
+#include "flex/parallel.hpp"
+
+namespace strata::flex {
+namespace {
+
+/// The axes of source and target together.
+struct CopyPlan {
+  int rank = 0;
+  std::int64_t extent[max_rank], from[max_rank], to[max_rank];
+
+  CopyPlan(const Shape& shape, const Strides& source, const Strides& target) {
+    for (int i = 0; i < shape.rank(); ++i) {
+      if (shape[i] == 1) continue;
+      const int last = rank - 1;
+      if (rank > 0 && from[last] == source[i] * shape[i] && to[last] == target[i] * shape[i]) {
+        extent[last] *= shape[i];
+        from[last] = source[i];
+        to[last] = target[i];
+      } else {
+        extent[rank] = shape[i];
+        from[rank] = source[i];
+        to[rank++] = target[i];
+      }
+    }
+    if (rank == 0) {
+      extent[0] = 1;
+      from[0] = to[0] = 1;
+      rank = 1;
+    }
+  }
+  /// Product of the extents of the first `axes` axes.
+  std::int64_t outer(int axes) const {
+    std::int64_t n = 1;
+    for (int i = 0; i < axes; ++i) n *= extent[i];
+    return n;
+  }
+  /// Offsets of element `index` of the first `axes` axes.
+  std::pair<std::int64_t, std::int64_t> offsets(std::int64_t index, int axes) const {
+    std::int64_t a = 0, b = 0;
+    for (int i = axes - 1; i >= 0; --i) {
+      const auto at = index % extent[i];
+      index /= extent[i];
+      a += at * from[i];
+      b += at * to[i];
+    }
+    return {a, b};
+  }
+};
+
+template <class U>
+void copy_rows(const CopyPlan& plan, const U* source, U* target) {
+  const int inner = plan.rank - 1;
+  const auto n = plan.extent[inner], from = plan.from[inner], to = plan.to[inner];
+  const auto rows = plan.outer(inner);
+  if (from == 1 && to == 1 && rows == 1) {
+    parallel(n, 4096, n * 2 * static_cast<std::int64_t>(sizeof(U)),
+             [&](std::int64_t begin, std::int64_t end) {
+               std::memcpy(target + begin, source + begin, static_cast<std::size_t>(end - begin) * sizeof(U));
+             });
+    return;
+  }
+  parallel(rows, 1, rows * n * 2 * static_cast<std::int64_t>(sizeof(U)),
+           [&](std::int64_t begin, std::int64_t end) {
+             for (auto row = begin; row < end; ++row) {
+               const auto [a, b] = plan.offsets(row, inner);
+               const U* s = source + a;
+               U* t = target + b;
+               if (from == 1 && to == 1) {
+                 std::memcpy(t, s, static_cast<std::size_t>(n) * sizeof(U));
+               } else {
+                 for (std::int64_t i = 0; i < n; ++i) t[i * to] = s[i * from];
+               }
+             }
+           });
+}
+
+/// The axis that is dense in the source is not the last one: square tiles keep both sides in cache.
+template <class U>
+void copy_tiles(CopyPlan plan, int dense, const U* source, U* target) {
+  constexpr std::int64_t tile = 64 / static_cast<std::int64_t>(sizeof(U)) * 2, strip = 16 * tile;
+  const int row_axis = plan.rank - 2, column_axis = plan.rank - 1;
+  std::swap(plan.extent[dense], plan.extent[row_axis]);
+  std::swap(plan.from[dense], plan.from[row_axis]);
+  std::swap(plan.to[dense], plan.to[row_axis]);
+  const auto rows = plan.extent[row_axis], columns = plan.extent[column_axis];
+  const auto row_to = plan.to[row_axis], column_from = plan.from[column_axis],
+             column_to = plan.to[column_axis];
+  const auto row_from = plan.from[row_axis];
+  const auto strips = (rows + tile - 1) / tile, across = (columns + strip - 1) / strip;
+  const auto units = plan.outer(row_axis) * strips * across;
+  const auto bytes = plan.outer(plan.rank) * 2 * static_cast<std::int64_t>(sizeof(U));
+  parallel(units, 1, bytes, [&](std::int64_t begin, std::int64_t end) {
+    for (auto unit = begin; unit < end; ++unit) {
+      const auto [a, b] = plan.offsets(unit / (strips * across), row_axis);
+      const auto r0 = unit / across % strips * tile, c0 = unit % across * strip;
+      const auto r1 = std::min(r0 + tile, rows), c1 = std::min(c0 + strip, columns);
+      for (auto c = c0; c < c1; c += tile) {
+        const auto c_end = std::min(c + tile, c1);
+        for (auto r = r0; r < r1; ++r) {
+          const U* s = source + a + r * row_from;
+          U* t = target + b + r * row_to;
+          for (auto j = c; j < c_end; ++j) t[j * column_to] = s[j * column_from];
+        }
+      }
+    }
+  });
+}
+
+template <class U>
+void copy(const CopyPlan& plan, const std::byte* source, std::byte* target) {
+  const auto* s = reinterpret_cast<const U*>(source);
+  auto* t = reinterpret_cast<U*>(target);
+  const auto inner = plan.from[plan.rank - 1];
+  if (inner != 0 && inner != 1 && inner != -1) {
+    for (int axis = 0; axis + 1 < plan.rank; ++axis) {
+      if (std::abs(plan.from[axis]) == 1) return copy_tiles<U>(plan, axis, s, t);
+    }
+  }
+  copy_rows<U>(plan, s, t);
+}
+
+}  // namespace
+
+void copy_elements(const FlexValue& source, std::byte* target, const Strides& strides) noexcept {
+  if (source.size() == 0) return;
+  const CopyPlan plan(source.shape, source.strides(), strides);
+  switch (size_of(source.dtype)) {
+    case 1:
+      return copy<std::uint8_t>(plan, source.data(), target);
+    case 2:
+      return copy<std::uint16_t>(plan, source.data(), target);
+    case 4:
+      return copy<std::uint32_t>(plan, source.data(), target);
+    default:
+      return copy<std::uint64_t>(plan, source.data(), target);
+  }
+}
+
+}  // namespace strata::flex

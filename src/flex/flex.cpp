@@ -1,0 +1,66 @@
+#include "flex/flex.hpp"
+
+#include <cstring>
+
+#include <fmt/format.h>
+#include <hwy/targets.h>
+#include <oneapi/dnnl/dnnl.h>
+
+#include "flex/creation.hpp"
+#include "flex/elementwise.hpp"
+#include "flex/layout.hpp"
+#include "flex/matmul.hpp"
+#include "flex/reduce.hpp"
+#include "trace/span.hpp"
+
+namespace strata::flex {
+
+backend::Values Flex::execute(const op::Operation& op, backend::Inputs inputs) {
+  const auto types = backend::infer(op, inputs, name());
+  trace::Span span("flex", "execute");
+  if (span.recording()) span.field("op", op::to_string(op)).field("result", types[0].to_string());
+  auto result = std::visit(
+      [&](const auto& family) {
+        if constexpr (requires { run(family, inputs, types[0]); }) {
+          return run(family, inputs, types[0]);
+        } else {
+          return run(family, *this, types[0]);
+        }
+      },
+      op);
+  return backend::Values(backend::ValueRef(std::move(result)));
+}
+
+backend::ValueRef Flex::from_data(const TensorData& data) {
+  trace::Span span("flex", "from_data");
+  const op::TensorType type{data.dtype(), data.shape()};
+  constexpr std::uintptr_t alignment = 64;
+  if (data.byte_size() > 0 && reinterpret_cast<std::uintptr_t>(data.bytes()) % alignment == 0) {
+    return FlexValue::share(*this, type, data.shared_bytes());
+  }
+  auto value = FlexValue::make(*this, type, "from_data");
+  if (data.byte_size() > 0) std::memcpy(value->data(), data.bytes(), data.byte_size());
+  return value;
+}
+
+Future<TensorData> Flex::into_data(const backend::ValueRef& value) {
+  trace::Span span("flex", "into_data");
+  const auto packed = contiguous(flex(value), "into_data");
+  // Another owner of the value keeps the bytes: nothing writes to a value once it exists.
+  std::shared_ptr<const std::byte> bytes(packed->data(), [keep = packed](const std::byte*) {});
+  return make_ready_future<TensorData>(packed->dtype, packed->shape, std::move(bytes));
+}
+
+Flex& instance() {
+  static auto* flex = new Flex;  // tensors may outlive every static object
+  return *flex;
+}
+
+std::string description() {
+  const auto* version = dnnl_version();
+  const auto best = hwy::SupportedTargets() & -hwy::SupportedTargets();  // the lowest bit is the best target
+  return fmt::format("host processor, oneDNN {}.{}.{}, Highway {}", version->major, version->minor,
+                     version->patch, hwy::TargetName(best));
+}
+
+}  // namespace strata::flex

@@ -1,0 +1,29 @@
+/// Flex: the eager CPU backend. Everything runs on the calling thread (large operations on libgomp's workers
+/// beside it) and the result is in memory when `execute` returns. Values may be shared between threads.
+#pragma once
+
+#include <string>
+
+#include "backend/backend.hpp"
+
+namespace strata::flex {
+
+class Flex final : public backend::Backend {
+ public:
+  /// Throws the UserErrors of op::infer; OutOfMemoryError when the result does not fit the machine;
+  /// RuntimeError when oneDNN refuses a product.
+  backend::Values execute(const op::Operation& op, backend::Inputs inputs) override;
+  /// Shares the bytes when they are 64-byte aligned, else copies them.
+  backend::ValueRef from_data(const TensorData& data) override;
+  /// Ready at once. Shares the bytes of a contiguous value.
+  Future<TensorData> into_data(const backend::ValueRef& value) override;
+  void sync() override {}
+  std::string_view name() const override { return "flex"; }
+};
+
+/// The one instance of the process.
+Flex& instance();
+/// Processor and instruction set, e.g. "oneDNN 2.6.3, AVX-512".
+std::string description();
+
+}  // namespace strata::flex

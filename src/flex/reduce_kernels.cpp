@@ -1,0 +1,143 @@
+#include "flex/reduce_kernels.hpp"
+
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "flex/reduce_kernels.cpp"
+#include "flex/targets.hpp"
+
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace strata::flex {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+using op::ReduceKind;
+
+template <class T, ReduceKind kind>
+constexpr T identity() {
+  if constexpr (kind == ReduceKind::sum) return 0;
+  if constexpr (kind == ReduceKind::prod) return 1;
+  using Limits = std::numeric_limits<T>;
+  if constexpr (kind == ReduceKind::max)
+    return std::is_floating_point_v<T> ? -Limits::infinity() : Limits::lowest();
+  if constexpr (kind == ReduceKind::min)
+    return std::is_floating_point_v<T> ? Limits::infinity() : Limits::max();
+}
+
+template <ReduceKind kind, class T>
+HWY_INLINE T combine(T a, T x) {
+  if constexpr (kind == ReduceKind::max) {
+    return x > a || x != x ? x : a;
+  } else if constexpr (kind == ReduceKind::min) {
+    return x < a || x != x ? x : a;
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return kind == ReduceKind::sum ? a + x : a * x;
+  } else {  // unsigned, so that it wraps
+    const auto u = static_cast<std::make_unsigned_t<T>>(a), v = static_cast<std::make_unsigned_t<T>>(x);
+    return static_cast<T>(kind == ReduceKind::sum ? u + v : u * v);
+  }
+}
+
+template <ReduceKind kind, class V>
+HWY_INLINE V combine_vectors(V a, V x) {
+  if constexpr (kind == ReduceKind::sum) return hn::Add(a, x);
+  if constexpr (kind == ReduceKind::prod) return hn::Mul(a, x);
+  if constexpr (kind == ReduceKind::max) return hn::IfThenElse(hn::Or(hn::Gt(x, a), hn::IsNaN(x)), x, a);
+  if constexpr (kind == ReduceKind::min) return hn::IfThenElse(hn::Or(hn::Lt(x, a), hn::IsNaN(x)), x, a);
+}
+
+template <class T, ReduceKind kind>
+T Row(const T* HWY_RESTRICT x, std::size_t n) {
+  T total = identity<T, kind>();
+  std::size_t i = 0;
+  if constexpr (std::is_floating_point_v<T>) {
+    const hn::ScalableTag<T> d;
+    const std::size_t lanes = hn::Lanes(d);
+    if (n >= 4 * lanes) {
+      auto a = hn::Set(d, total), b = a, c = a, e = a;  // four chains hide the latency of an addition
+      for (; i + 4 * lanes <= n; i += 4 * lanes) {
+        a = combine_vectors<kind>(a, hn::LoadU(d, x + i));
+        b = combine_vectors<kind>(b, hn::LoadU(d, x + i + lanes));
+        c = combine_vectors<kind>(c, hn::LoadU(d, x + i + 2 * lanes));
+        e = combine_vectors<kind>(e, hn::LoadU(d, x + i + 3 * lanes));
+      }
+      a = combine_vectors<kind>(combine_vectors<kind>(a, b), combine_vectors<kind>(c, e));
+      HWY_ALIGN T parts[hn::MaxLanes(d)];
+      hn::Store(a, d, parts);
+      for (std::size_t width = lanes / 2; width > 0; width /= 2) {
+        for (std::size_t j = 0; j < width; ++j) parts[j] = combine<kind>(parts[j], parts[j + width]);
+      }
+      total = parts[0];
+    }
+  }
+  for (; i < n; ++i) total = combine<kind>(total, x[i]);
+  return total;
+}
+
+template <class T, ReduceKind kind>
+void Column(const T* HWY_RESTRICT x, T* HWY_RESTRICT accumulator, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) accumulator[i] = combine<kind>(accumulator[i], x[i]);
+}
+
+template <class T>
+ReduceKernels<T> pick(ReduceKind kind) {
+  switch (kind) {
+    case ReduceKind::sum:
+    case ReduceKind::mean:
+      return {Row<T, ReduceKind::sum>, Column<T, ReduceKind::sum>};
+    case ReduceKind::prod:
+      return {Row<T, ReduceKind::prod>, Column<T, ReduceKind::prod>};
+    case ReduceKind::max:
+      return {Row<T, ReduceKind::max>, Column<T, ReduceKind::max>};
+    case ReduceKind::min:
+      break;
+  }
+  return {Row<T, ReduceKind::min>, Column<T, ReduceKind::min>};
+}
+
+ReduceKernels<float> ReduceF32(ReduceKind kind) { return pick<float>(kind); }
+ReduceKernels<double> ReduceF64(ReduceKind kind) { return pick<double>(kind); }
+ReduceKernels<std::int64_t> ReduceI64(ReduceKind kind) { return pick<std::int64_t>(kind); }
+ReduceKernels<std::int32_t> ReduceI32(ReduceKind kind) { return pick<std::int32_t>(kind); }
+ReduceKernels<std::uint8_t> ReduceU8(ReduceKind kind) { return pick<std::uint8_t>(kind); }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace strata::flex
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace strata::flex {
+
+HWY_EXPORT(ReduceF32);
+HWY_EXPORT(ReduceF64);
+HWY_EXPORT(ReduceI64);
+HWY_EXPORT(ReduceI32);
+HWY_EXPORT(ReduceU8);
+
+template <>
+ReduceKernels<float> reduce_kernels(op::ReduceKind kind) {
+  return HWY_DYNAMIC_DISPATCH(ReduceF32)(kind);
+}
+template <>
+ReduceKernels<double> reduce_kernels(op::ReduceKind kind) {
+  return HWY_DYNAMIC_DISPATCH(ReduceF64)(kind);
+}
+template <>
+ReduceKernels<std::int64_t> reduce_kernels(op::ReduceKind kind) {
+  return HWY_DYNAMIC_DISPATCH(ReduceI64)(kind);
+}
+template <>
+ReduceKernels<std::int32_t> reduce_kernels(op::ReduceKind kind) {
+  return HWY_DYNAMIC_DISPATCH(ReduceI32)(kind);
+}
+template <>
+ReduceKernels<std::uint8_t> reduce_kernels(op::ReduceKind kind) {
+  return HWY_DYNAMIC_DISPATCH(ReduceU8)(kind);
+}
+
+}  // namespace strata::flex
+#endif
