@@ -21,6 +21,14 @@ Builder::Builder(std::string_view name, std::array<std::uint32_t, 3> cube_dim) :
   current_builder = this;
 }
 
+Builder::Builder(Kernel continued, Block& body) : kernel_(std::move(continued)), previous_(current_builder) {
+  body = std::move(kernel_.body);
+  kernel_.body = {};
+  constant_of_.assign(kernel_.types.size(), -1);
+  open_.emplace_back();
+  current_builder = this;
+}
+
 Builder::~Builder() {
   if (open_for_recording_) current_builder = previous_;
 }
@@ -40,10 +48,14 @@ ValueId Builder::new_value(Type t) {
   return static_cast<ValueId>(kernel_.types.size() - 1);
 }
 
+void Builder::mark_used(ValueId v) {
+  if (const auto c = constant_of_[v]; c >= 0) constants_[static_cast<std::size_t>(c)].used = true;
+}
+
 Instruction& Builder::append(Opcode op, std::initializer_list<ValueId> operands) {
   for (const ValueId v : operands) {
     if (v >= kernel_.types.size()) fail(std::string(name_of(op)) + ": an operand is no value of this kernel");
-    if (const auto c = constant_of_[v]; c >= 0) constants_[static_cast<std::size_t>(c)].used = true;
+    mark_used(v);
   }
   auto& list = open_.back().instructions;
   if (list.capacity() == 0) list.reserve(16);
@@ -96,7 +108,7 @@ Block Builder::end_region() {
 
 Val Builder::region_argument() const {
   const ValueId id = open_.back().argument;
-  return {id, kernel_.types[id]};
+  return value(id);
 }
 
 void Builder::control(Opcode op, std::initializer_list<ValueId> operands, std::vector<Block> regions,
@@ -113,6 +125,33 @@ Val Builder::constant(Type t, std::int64_t bits) {
     const ValueId id = new_value(t);
     constant_of_[id] = it->second;
     constants_.push_back({t, bits, id, false});
+  }
+  return {constants_[static_cast<std::size_t>(it->second)].id, t};
+}
+
+void Builder::record(Instruction instruction) {
+  for (const ValueId v : instruction.operands) mark_used(v);
+  open_.back().instructions.push_back(std::move(instruction));
+}
+
+Val Builder::record_anew(Instruction instruction, Type result) {
+  instruction.result = new_value(result);
+  record(std::move(instruction));
+  return value(open_.back().instructions.back().result);
+}
+
+void Builder::begin_region_with(ValueId argument) {
+  open_.emplace_back();
+  open_.back().argument = argument;
+}
+
+Val Builder::adopt_constant(const Instruction& i) {
+  const Type t = kernel_.types[i.result];
+  const auto [it, fresh] =
+      constant_index_.try_emplace({t, i.immediate}, static_cast<std::int32_t>(constants_.size()));
+  if (fresh) {
+    constant_of_[i.result] = it->second;
+    constants_.push_back({t, i.immediate, i.result, false});
   }
   return {constants_[static_cast<std::size_t>(it->second)].id, t};
 }
@@ -181,7 +220,6 @@ Kernel Builder::finish() {
 }
 
 // --- memories
-// ----------------------------------------------------------------------------------------------------------
 
 Val Index::value(Scalar literal_type) const {
   return is_literal_ ? constant(make_type(literal_type), literal_) : value_;
@@ -281,7 +319,6 @@ const Var& operator-=(const Var& v, Literal x) { return v = v.get() - x; }
 const Var& operator*=(const Var& v, Literal x) { return v = v.get() * x; }
 
 // --- position, cube, plane, control flow
-// ---------------------------------------------------------------------------------
 
 Val builtin(Builtin b) {
   return Builder::current().emit(Opcode::builtin, make_type(Scalar::i32), {}, static_cast<std::int64_t>(b));

@@ -154,6 +154,8 @@ class Var {
 class Builder {
  public:
   explicit Builder(std::string_view name, std::array<std::uint32_t, 3> cube_dim = {1, 1, 1});
+  /// Continues a kernel, for passes: its arguments, memories and values stay, its body is recorded anew.
+  Builder(Kernel continued, Block& body);
   ~Builder();
   Builder(const Builder&) = delete;
   Builder& operator=(const Builder&) = delete;
@@ -184,6 +186,13 @@ class Builder {
   void control(Opcode op, std::initializer_list<ValueId> operands, std::vector<Block> regions,
                std::uint8_t flags);
   Val constant(Type t, std::int64_t bits);
+  // for passes
+  void record(Instruction instruction);                   ///< as it is; its result keeps its number
+  Val record_anew(Instruction instruction, Type result);  ///< with a new result
+  Val value(ValueId id) const { return {id, kernel_.types[id]}; }
+  void begin_region_with(ValueId argument);  ///< an argument that exists, or no_value
+  Val adopt_constant(const Instruction& instruction);
+  const Kernel& kernel() const { return kernel_; }
   /// The bits when `v` is a constant.
   std::optional<std::int64_t> bits_of(Val v) const;
   Buffer array(Space space, std::string_view name, Scalar scalar, std::int64_t elements);
@@ -215,6 +224,7 @@ class Builder {
   };
   Buffer global(std::string_view name, Scalar scalar, bool written);
   ValueId new_value(Type t);
+  void mark_used(ValueId v);
   Instruction& append(Opcode op, std::initializer_list<ValueId> operands);
 
   Kernel kernel_;
@@ -227,7 +237,6 @@ class Builder {
 };
 
 // --- arithmetic
-// ------------------------------------------------------------------------------------------------------
 
 #define STRATA_BINARY(name)   \
   Val name(Val a, Val b);     \
@@ -292,7 +301,6 @@ Val convert(Val a, Scalar to);
 Val bitcast(Val a, Scalar to);
 
 // --- vectors
-// ---------------------------------------------------------------------------------------------------------
 
 Val splat(Val a, int lanes);
 Val extract(Val v, int lane);
@@ -307,7 +315,6 @@ Val reduce_min(Val v);
 Val reduce_max(Val v);
 
 // --- position
-// --------------------------------------------------------------------------------------------------------
 
 Val builtin(Builtin b);
 inline Val unit_x() { return builtin(Builtin::unit_x); }
@@ -324,7 +331,6 @@ inline Val plane_lane() { return builtin(Builtin::plane_lane); }
 Val absolute_pos();
 
 // --- cube and plane
-// --------------------------------------------------------------------------------------------------
 
 void barrier();
 Val plane_shuffle(Val v, Val source_lane);
@@ -336,7 +342,6 @@ Val plane_reduce_max(Val v);
 Val matrix_multiply(const MatrixShape& shape, Val a, Val b, Val c);
 
 // --- control flow
-// ----------------------------------------------------------------------------------------------------
 
 /// Ends this unit.
 void return_();

@@ -71,7 +71,7 @@ enum class Opcode : std::uint8_t {
   insert,     ///< (vector, scalar), imm: lane
   shuffle,    ///< (a, b): result lane i is lane indices[i] of a ++ b
   reduce_add, reduce_mul, reduce_min, reduce_max,  ///< vector to scalar in halves: of n lanes,
-              ///< lane l takes in lane l + (n + 1) / 2, until one is left
+              ///< lane l takes in lane l + (n + 1) / 2, until one is left; halves in f32, rounded once
   // memory: element index in units of the memory's scalar type, i32 or i64
   load,       ///< (index [, mask [, other]]): consecutive lanes from index on; masked-off lanes are `other` or 0
   store,      ///< (index, value [, mask]); Flags::non_temporal

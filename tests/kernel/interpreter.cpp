@@ -328,7 +328,6 @@ class Machine {
   }
 
   // --- element-wise
-  // ----------------------------------------------------------------------------------------------------
 
   void elementwise(const Instruction& i, const Mask& active) {
     const Type a = type(i.operands[0]), r = type(i.result);
@@ -386,7 +385,6 @@ class Machine {
   }
 
   // --- leaves and vectors
-  // ------------------------------------------------------------------------------------------------
 
   std::int64_t builtin(Builtin b, std::uint32_t u) const {
     const auto& d = kernel_.cube_dim;
@@ -455,23 +453,24 @@ class Machine {
     }
   }
 
-  /// Halves: lane l with lane l + (n + 1) / 2, until one is left.
+  /// Halves: lane l with lane l + (n + 1) / 2, until one is left. Half types sum in f32 and round once.
   void reduce(const Instruction& i, std::uint32_t u) {
     const Type a = type(i.operands[0]);
     visit(a.scalar, [&]<class T>() {
-      std::vector<T> v;
-      for (std::uint32_t l = 0; l < a.lanes; ++l) v.push_back(from_bits<T>(slot(i.operands[0], u, l)));
+      using C = Compute<T>;
+      std::vector<C> v;
+      for (std::uint32_t l = 0; l < a.lanes; ++l)
+        v.push_back(static_cast<C>(from_bits<T>(slot(i.operands[0], u, l))));
       while (v.size() > 1) {
         const std::size_t h = (v.size() + 1) / 2;
-        for (std::size_t l = 0; l + h < v.size(); ++l) v[l] = operate<T>(i.opcode, v[l], v[l + h], T{});
+        for (std::size_t l = 0; l + h < v.size(); ++l) v[l] = operate<C>(i.opcode, v[l], v[l + h], C{});
         v.resize(h);
       }
-      slot(i.result, u) = to_bits<T>(v[0]);
+      slot(i.result, u) = to_bits(static_cast<T>(static_cast<C>(v[0])));
     });
   }
 
   // --- memory
-  // ------------------------------------------------------------------------------------------------------------
 
   unsigned char* element(const Instruction& i, std::uint32_t u, std::int64_t index) {
     const auto& m = kernel_.memories[i.memory];
@@ -537,7 +536,6 @@ class Machine {
   }
 
   // --- planes
-  // ------------------------------------------------------------------------------------------------------------
 
   /// Sources outside the plane, or not taking part, leave the unit its own value.
   void plane(const Instruction& i, const Mask& active) {
@@ -564,21 +562,22 @@ class Machine {
                           : i.opcode == Opcode::plane_reduce_min ? Opcode::min
                                                                  : Opcode::max;
         visit(r.scalar, [&]<class T>() {
+          using C = Compute<T>;
           bool started = false;
-          T sum{};
+          C sum{};
           for (std::uint32_t v = first; v < first + size; ++v) {
             if (!taking_part(v)) continue;
-            sum = started ? operate<T>(op, sum, from_bits<T>(value(v)), T{}) : from_bits<T>(value(v));
+            const auto x = static_cast<C>(from_bits<T>(value(v)));
+            sum = started ? operate<C>(op, sum, x, C{}) : x;
             started = true;
           }
-          slot(i.result, u, l) = to_bits(sum);
+          slot(i.result, u, l) = to_bits(static_cast<T>(sum));
         });
       }
     });
   }
 
   // --- control flow
-  // --------------------------------------------------------------------------------------------------------
 
   Mask where(const Mask& active, ValueId condition, bool wanted) {
     Mask m(units_, false);
