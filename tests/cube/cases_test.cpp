@@ -13,23 +13,23 @@ using op::ReduceKind;
 
 class CubeCases : public CubeTest {
  protected:
-  static backend::ValueRef reduce(ReduceKind kind, const Axes& axes, const backend::ValueRef& x) {
+  backend::ValueRef reduce(ReduceKind kind, const Axes& axes, const backend::ValueRef& x) const {
     return run(op::Reduce{kind, axes, false}, {x});
   }
-  static backend::ValueRef add(const backend::ValueRef& a, const backend::ValueRef& b) {
+  backend::ValueRef add(const backend::ValueRef& a, const backend::ValueRef& b) const {
     return run(op::Binary{BinaryKind::add}, {a, b});
   }
-  static backend::ValueRef range(std::int64_t n, DType t = DType::f32, int start = 0) {
+  backend::ValueRef range(std::int64_t n, DType t = DType::f32, int start = 0) const {
     return run(op::Iota{n, t, start, 1});
   }
-  static backend::ValueRef empty(const Shape& shape, DType t = DType::f32) {
+  backend::ValueRef empty(const Shape& shape, DType t = DType::f32) const {
     return run(op::Fill{shape, t, 0});
   }
 };
 
 TEST_F(CubeCases, ZeroSizedOperandsBroadcastAndLaunchNothing) {  // 1, 6
   const auto builds = cube().kernels().builds();
-  const auto binary = [](BinaryKind k, const Shape& a, const Shape& b) {
+  const auto binary = [&](BinaryKind k, const Shape& a, const Shape& b) {
     return run(op::Binary{k}, {empty(a), put(random_data(DType::f32, b))})->shape;
   };
   EXPECT_EQ(binary(BinaryKind::add, {2, 0}, {2, 1}), (Shape{2, 0}));

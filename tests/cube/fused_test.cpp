@@ -7,10 +7,14 @@ namespace {
 using op::BinaryKind;
 using op::UnaryKind;
 
-class FusedBlock : public CubeTest {
+class FusedBlock : public CubeTest, public ::testing::WithParamInterface<const char*> {
  protected:
+  CubeBackend& cube() const override {
+    return std::string_view(GetParam()) == "cpu" ? cpu_cube() : gpu_cube();
+  }
+
   /// Runs `block` fused and node by node; compares every output.
-  static void check(const Block& block, const std::vector<backend::ValueRef>& inputs) {
+  void check(const Block& block, const std::vector<backend::ValueRef>& inputs) const {
     const auto fused = cube().execute_block(block, inputs);
     std::vector<backend::ValueRef> all = inputs;
     for (const auto& node : block.nodes) {
@@ -42,7 +46,7 @@ class FusedBlock : public CubeTest {
   }
 };
 
-TEST_F(FusedBlock, EqualsItsOperationsForEveryDtype) {
+TEST_P(FusedBlock, EqualsItsOperationsForEveryDtype) {
   for (const DType t : {DType::f64, DType::f32, DType::f16, DType::bf16, DType::i64, DType::i32, DType::u8}) {
     SCOPED_TRACE(name_of(t));
     const Shape space{37, 70}, bias{70};
@@ -50,7 +54,7 @@ TEST_F(FusedBlock, EqualsItsOperationsForEveryDtype) {
   }
 }
 
-TEST_F(FusedBlock, EqualsItsOperationsForEveryLayoutOfInputs) {
+TEST_P(FusedBlock, EqualsItsOperationsForEveryLayoutOfInputs) {
   const Shape space{33, 65};
   const auto x = put(random_data(DType::f32, {65, 33}));
   const auto transposed = run(op::Permute{{1, 0}}, {x});
@@ -61,7 +65,7 @@ TEST_F(FusedBlock, EqualsItsOperationsForEveryLayoutOfInputs) {
   check(arithmetic(DType::f32, space, {}), {transposed, put<float>({1.5f}, {})});
 }
 
-TEST_F(FusedBlock, BroadcastsASmallerNodeIntoALaterOne) {
+TEST_P(FusedBlock, BroadcastsASmallerNodeIntoALaterOne) {
   Block b;
   const Shape small{1, 70}, space{9, 70};
   b.inputs = {{DType::f32, small}, {DType::f32, space}};
@@ -73,7 +77,7 @@ TEST_F(FusedBlock, BroadcastsASmallerNodeIntoALaterOne) {
   check(b, {put(random_data(DType::f32, small)), put(random_data(DType::f32, space))});
 }
 
-TEST_F(FusedBlock, DrawsTheSameRandomNumbersAsAlone) {
+TEST_P(FusedBlock, DrawsTheSameRandomNumbersAsAlone) {
   Block b;
   const Shape space{5, 77};
   b.nodes.push_back(
@@ -85,7 +89,7 @@ TEST_F(FusedBlock, DrawsTheSameRandomNumbersAsAlone) {
   check(b, {});
 }
 
-TEST_F(FusedBlock, WritesMoreThanFourOutputs) {
+TEST_P(FusedBlock, WritesMoreThanFourOutputs) {
   Block b;
   b.inputs = {{DType::i32, {100}}};
   for (int i = 0; i < 6; ++i) {
@@ -95,7 +99,7 @@ TEST_F(FusedBlock, WritesMoreThanFourOutputs) {
   check(b, {put(random_data(DType::i32, {100}, -1000, 1000))});
 }
 
-TEST_F(FusedBlock, FillValuesAndSeedsShareOneKernel) {
+TEST_P(FusedBlock, FillValuesAndSeedsShareOneKernel) {
   const auto before = cube().kernels().builds();
   for (int i = 0; i < 20; ++i) {
     Block b;
@@ -112,6 +116,9 @@ TEST_F(FusedBlock, FillValuesAndSeedsShareOneKernel) {
   }
   EXPECT_EQ(cube().kernels().builds() - before, 1u);
 }
+
+INSTANTIATE_TEST_SUITE_P(Devices, FusedBlock, ::testing::Values("cpu", "gpu"),
+                         [](const auto& which) { return std::string(which.param); });
 
 }  // namespace
 }  // namespace strata::cube::test

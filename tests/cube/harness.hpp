@@ -1,4 +1,4 @@
-/// A cube backend over this machine's CPU for tests: put data, run operations, get data.
+/// Cube backends for tests: put data, run operations, get data.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -8,6 +8,7 @@
 
 #include "base/convert.hpp"
 #include "cube/cube_backend.hpp"
+#include "cube/interpreted_client.hpp"
 #include "runtime/cpu/cpu_client.hpp"
 
 namespace strata::cube::test {
@@ -28,23 +29,32 @@ inline TensorData random_data(DType dtype, const Shape& shape, double low = -3, 
   });
 }
 
+/// This machine's CPU.
+inline CubeBackend& cpu_cube() {
+  static auto* backend = new CubeBackend(runtime::cpu::client());
+  return *backend;
+}
+/// A GPU whose kernels are interpreted.
+inline CubeBackend& gpu_cube() {
+  static auto* client = new InterpretedClient(gpu_properties());
+  static auto* backend = new CubeBackend(*client);
+  return *backend;
+}
+
 class CubeTest : public ::testing::Test {
  protected:
-  static CubeBackend& cube() {
-    static auto* backend = new CubeBackend(runtime::cpu::client());
-    return *backend;
-  }
-  static backend::ValueRef put(const TensorData& data) { return cube().from_data(data); }
+  virtual CubeBackend& cube() const { return cpu_cube(); }
+  backend::ValueRef put(const TensorData& data) const { return cube().from_data(data); }
   template <Element T>
-  static backend::ValueRef put(std::initializer_list<T> values, const Shape& shape) {
+  backend::ValueRef put(std::initializer_list<T> values, const Shape& shape) const {
     return put(TensorData::from<T>(values, shape));
   }
-  static TensorData get(const backend::ValueRef& v) { return cube().into_data(v).get(); }
-  static backend::ValueRef run(const op::Operation& op, std::vector<backend::ValueRef> inputs = {}) {
+  TensorData get(const backend::ValueRef& v) const { return cube().into_data(v).get(); }
+  backend::ValueRef run(const op::Operation& op, std::vector<backend::ValueRef> inputs = {}) const {
     return backend::execute(cube(), op, inputs)[0];
   }
   template <Element T>
-  static std::vector<T> values(const backend::ValueRef& v) {
+  std::vector<T> values(const backend::ValueRef& v) const {
     return get(v).to_vector<T>();
   }
 };

@@ -1,0 +1,86 @@
+/// A device without hardware: launches are interpreted at once on the calling thread. With the properties of
+/// a GPU it runs what this layer lowers for one, on any machine.
+#pragma once
+
+#include <cstdlib>
+#include <cstring>
+
+#include "kernel/interpreter.hpp"
+#include "runtime/client.hpp"
+#include "strata/tensor_data.hpp"
+
+namespace strata::cube::test {
+
+inline runtime::DeviceProperties gpu_properties() {
+  runtime::DeviceProperties p;
+  p.device = "gpu";
+  p.runtime = "interpreted";
+  p.compiler = "none";
+  p.threads = 4;
+  p.vector_bytes = 16;
+  p.l2_bytes = 1 << 20;
+  p.plane_size = 32;
+  p.max_units = 64;
+  p.max_shared_bytes = 48 << 10;
+  return p;
+}
+
+class InterpretedClient final : public runtime::Client {
+ public:
+  explicit InterpretedClient(runtime::DeviceProperties properties) : properties_(std::move(properties)) {}
+
+  const runtime::DeviceProperties& properties() const override { return properties_; }
+  runtime::Counters counters() const override { return counters_; }
+  void write(runtime::BufferRef buffer, std::shared_ptr<const std::byte> data, std::size_t bytes) override {
+    std::memcpy(bind(*buffer), data.get(), bytes);
+  }
+  Future<std::shared_ptr<const std::byte>> read(runtime::BufferRef buffer) override {
+    const auto copy = TensorData::allocate(buffer->bytes());
+    std::memcpy(copy.get(), bind(*buffer), buffer->bytes());
+    return make_ready_future<std::shared_ptr<const std::byte>>(copy);
+  }
+  runtime::ProgramRef program(std::shared_ptr<const kernel::Kernel> ir) override {
+    struct Plain final : runtime::Program {
+      explicit Plain(std::shared_ptr<const kernel::Kernel> k) : Program(std::move(k), {}) {}
+    };
+    ++counters_.compiles;
+    return std::make_shared<Plain>(std::move(ir));
+  }
+  void precompile(std::span<const runtime::ProgramRef>) override {}
+  void launch(runtime::Launch launch) override {
+    ++counters_.launches;
+    collect_returned([](void* data, std::size_t) { std::free(data); });
+    kernel::test::Launch run;
+    const auto& ir = launch.program->ir();
+    for (std::size_t i = 0; i < launch.buffers.size(); ++i) {
+      run.buffers.push_back(bind(*launch.buffers[i]));
+      const auto size = kernel::size_of(ir.memories[i].scalar);
+      run.lengths.push_back(static_cast<std::int64_t>(launch.buffers[i]->bytes() / size));
+    }
+    run.scalars = launch.scalars;
+    run.cube_count = launch.cubes;
+    run.plane_size = static_cast<std::uint32_t>(properties_.plane_size);
+    kernel::test::interpret(ir, run);
+  }
+  std::vector<double> time(const runtime::Launch& one, int repetitions) override {
+    launch(one);
+    return std::vector<double>(static_cast<std::size_t>(repetitions), 1e-6);
+  }
+  Future<void> sync_async() override {
+    Promise<void> promise;
+    promise.set_value();
+    return promise.future();
+  }
+
+ private:
+  static void* bind(runtime::Buffer& buffer) {
+    auto*& data = data_of(buffer);
+    if (!data) data = std::calloc(1, buffer.bytes() + 1);
+    return data;
+  }
+
+  runtime::DeviceProperties properties_;
+  runtime::Counters counters_;
+};
+
+}  // namespace strata::cube::test
