@@ -191,6 +191,8 @@ class Builder {
   Val record_anew(Instruction instruction, Type result);  ///< with a new result
   Val value(ValueId id) const { return {id, kernel_.types[id]}; }
   void begin_region_with(ValueId argument);  ///< an argument that exists, or no_value
+  void set_cube_dim(std::array<std::uint32_t, 3> dim) { kernel_.cube_dim = dim; }
+  void set_length(MemoryId m, std::int64_t elements) { kernel_.memories[m].length = elements; }
   Val adopt_constant(const Instruction& instruction);
   const Kernel& kernel() const { return kernel_; }
   /// The bits when `v` is a constant.

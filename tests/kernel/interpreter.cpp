@@ -319,6 +319,7 @@ class Machine {
     if (i.opcode >= Opcode::if_) return control(i, active);
     if (i.opcode == Opcode::matrix_multiply) undefined(i.opcode);
     if (i.opcode == Opcode::barrier) {
+      if (!any(active)) return;  // all have returned
       for (std::uint32_t u = 0; u < units_; ++u)
         if (!active[u] || !alive_[u])
           throw std::domain_error("interpreter: a barrier that not all units reach");
