@@ -20,6 +20,10 @@ namespace strata::cube {
 
 using CubeRef = backend::Ref<CubeValue>;
 
+namespace matmul {
+class Engine;
+}
+
 /// One kernel launch of a plan.
 struct PlannedLaunch {
   std::string kernel_name;
@@ -46,6 +50,8 @@ class CubeBackend final : public backend::Backend {
   runtime::Client& client() { return client_; }
   const Target& target() const { return target_; }
   KernelCache& kernels() { return kernels_; }
+  /// What matmul remembers of this device; see matmul::Engine::of.
+  std::shared_ptr<matmul::Engine>& matmul_engine() { return matmul_engine_; }
   /// A row-major tensor with unspecified content.
   CubeRef allocate(const op::TensorType& type);
   /// Another view of the data of `value`.
@@ -69,6 +75,7 @@ class CubeBackend final : public backend::Backend {
   const std::string name_;
   const Target target_;
   KernelCache kernels_;
+  std::shared_ptr<matmul::Engine> matmul_engine_;
   std::vector<PlannedLaunch>* planning_ =
       nullptr;  ///< set while `plan` runs: launches go there, not to the device
 };

@@ -6,8 +6,9 @@
 #include <chrono>
 #include <exception>
 #include <limits>
-#include <thread>
+#include <span>
 
+#include "strata/error.hpp"
 #include "trace/log.hpp"
 #include "trace/thread.hpp"
 
@@ -64,6 +65,8 @@ class Search {
     try {
       work();
       return true;
+    } catch (const CompileError& e) {
+      c.reason = fmt::format("does not compile: {}", e.what());
     } catch (const std::exception& e) {
       c.reason = fmt::format("{}: {}", stage, e.what());
     } catch (...) {
@@ -75,7 +78,7 @@ class Search {
   /// Candidates in groups of `compile_threads`, compiled together, then checked and measured one after the
   /// other.
   void first_look() {
-    const auto group = static_cast<std::size_t>(std::max(1, settings_.compile_threads));
+    const auto group = static_cast<std::size_t>(std::max(1, settings_.group));
     for (std::size_t at = 0; at < open_.size() && !stopped_; at += group) {
       const auto end = std::min(open_.size(), at + group);
       if (leader_ != never && !affordable()) {
@@ -83,7 +86,12 @@ class Search {
           contenders_[open_[i]].reason = "not measured: the budget was spent";
         return;
       }
-      prepare(at, end);
+      try {
+        trial_.prepare(std::span(open_).subspan(at, end - at));
+      } catch (const std::exception& e) {
+        for (auto i = at; i < end; ++i)
+          contenders_[open_[i]].reason = fmt::format("does not compile: {}", e.what());
+      }
       for (auto i = at; i < end && !stopped_; ++i) {
         auto& c = contenders_[open_[i]];
         if (!c.reason.empty()) continue;
@@ -102,24 +110,9 @@ class Search {
     }
   }
 
-  void prepare(std::size_t begin, std::size_t end) {
-    std::vector<std::thread> threads;
-    const auto one = [this](std::size_t i) {
-      attempt(contenders_[open_[i]], "does not compile", [&] { trial_.prepare(open_[i]); });
-    };
-    for (auto i = begin + 1; i < end; ++i) {
-      threads.emplace_back([&one, i] {
-        trace::set_thread_name("tune-compile");
-        one(i);
-      });
-    }
-    one(begin);
-    for (auto& t : threads) t.join();
-  }
-
   void look(Contender& c) {
     const auto before = Clock::now();
-    const bool agrees = attempt(c, "disagrees with the reference", [&] { trial_.check(c.index); });
+    const bool agrees = attempt(c, "check failed", [&] { trial_.check(c.index); });
     device_ += std::chrono::duration<double>(Clock::now() - before).count();
     ++launches_;
     if (!agrees) return;

@@ -9,6 +9,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -27,10 +28,10 @@ struct Settings {
   Level level = Level::full;
   double budget_seconds =
       0.5;                    ///< of device time a key; compilation and checks may take twice as much on top
-  int max_launches = 100;     ///< a key, checks included
+  int max_launches = 64;      ///< a key, checks included
   double close_enough = 0.8;  ///< stop when bound / time reaches this
   double hysteresis = 0.03;   ///< the favourite wins unless another is faster by more than this share
-  int compile_threads = 2;
+  int group = 4;              ///< candidates that are compiled together
   std::size_t max_keys = 4096;  ///< kept in memory; the least recently used go first
 
   /// STRATA_TUNE=off|cached|full, STRATA_TUNE_BUDGET_MS=500; faulty values warn once and count as unset.
@@ -54,9 +55,9 @@ struct Problem {
 class Trial {
  public:
   virtual ~Trial();
-  /// Compiles. Several candidates at once, each on its own thread.
-  virtual void prepare(std::size_t i) = 0;
-  /// Runs it on the real inputs and compares with a reference; throws when they disagree.
+  /// Compiles several candidates, side by side where it can. A failure shows when the candidate is checked.
+  virtual void prepare(std::span<const std::size_t> group) = 0;
+  /// Runs it once on the real inputs and compares with a reference; throws when they disagree.
   virtual void check(std::size_t i) = 0;
   /// Seconds of one launch, back to back with `launches` others: the fastest of them. 0 < launches.
   virtual double measure(std::size_t i, int launches) = 0;

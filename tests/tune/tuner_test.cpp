@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "cache/store.hpp"
+#include "strata/error.hpp"
 #include "trace/log.hpp"
 
 namespace strata::tune {
@@ -29,11 +30,9 @@ class Scripted : public Trial {
   };
   explicit Scripted(std::vector<Script> scripts) : scripts_(std::move(scripts)) {}
 
-  void prepare(std::size_t i) override {
-    ++prepared;
-    fail_if(scripts_[i].compile_error);
-  }
+  void prepare(std::span<const std::size_t> group) override { prepared += static_cast<int>(group.size()); }
   void check(std::size_t i) override {
+    if (!scripts_[i].compile_error.empty()) throw CompileError(scripts_[i].compile_error);
     ++launches;
     fail_if(scripts_[i].check_error);
   }
@@ -100,8 +99,7 @@ TEST_F(TunerTest, AWrongCandidateNeverWins) {
   Scripted trial({3e-3, {1e-6, "", "element 7 is 2, the reference 1"}, 2e-3});
   const auto choice = tuner.choose(problem_of(3), trial);
   EXPECT_EQ(choice.record->winner, "c2");
-  EXPECT_EQ(choice.record->candidates[1].skipped_reason,
-            "disagrees with the reference: element 7 is 2, the reference 1");
+  EXPECT_EQ(choice.record->candidates[1].skipped_reason, "check failed: element 7 is 2, the reference 1");
   for (const auto i : choice.order) EXPECT_NE(i, 1u);
   for (const auto i : trial.measured) EXPECT_NE(i, 1u);
 }
@@ -128,7 +126,7 @@ TEST_F(TunerTest, WhenAllFailEveryReasonIsKeptAndNothingIsStored) {
   EXPECT_TRUE(choice.order.empty());
   EXPECT_EQ(choice.record->source, Source::fallback);
   EXPECT_EQ(choice.record->candidates[0].skipped_reason, "does not compile: a");
-  EXPECT_EQ(choice.record->candidates[1].skipped_reason, "disagrees with the reference: b");
+  EXPECT_EQ(choice.record->candidates[1].skipped_reason, "check failed: b");
   EXPECT_TRUE(store.list({cache::Kind::tuning, {}}).empty());
 }
 
@@ -153,13 +151,13 @@ TEST_F(TunerTest, LaunchesAndTimeStayWithinTheBudget) {
 TEST_F(TunerTest, StopsEarlyCloseToTheBound) {
   cache::Store store(file());
   Tuner tuner(store, {});
-  Scripted trial({1.2e-3, 1.1e-3, 1e-3, 1e-3});
+  Scripted trial({1.2e-3, 1.1e-3, 1e-3, 1e-3, 1e-3});
   trial.limit = 1e-3;
-  const auto r = tuner.choose(problem_of(4), trial).record;
+  const auto r = tuner.choose(problem_of(5), trial).record;
   EXPECT_EQ(r->winner, "c0");
   EXPECT_TRUE(r->stopped_early);
-  EXPECT_EQ(trial.prepared, 2);  // the group the favourite was compiled in
-  EXPECT_EQ(r->candidates[3].skipped_reason, "not measured: an earlier one came close to the bound");
+  EXPECT_EQ(trial.prepared, 4);  // the group the favourite was compiled in
+  EXPECT_EQ(r->candidates[4].skipped_reason, "not measured: an earlier one came close to the bound");
 }
 
 TEST_F(TunerTest, ABoundThatIsBeatenDoesNotStopTheSearch) {

@@ -1,0 +1,61 @@
+/// Compiling, checking and measuring the candidates of one product on its real inputs.
+#pragma once
+
+#include <optional>
+
+#include "cube/matmul/engine.hpp"
+
+namespace strata::cube::matmul {
+
+/// Some rows of the last matrix of the result: evenly spread, the last one among them.
+struct RowSample {
+  std::int64_t first = 0, step = 1, count = 0;
+};
+RowSample sample_of(const Problem& problem);
+/// The product of those rows alone.
+Problem sampled(const Problem& problem, const RowSample& rows);
+
+/// Copies sampled rows of a row-major matrix [.., n] to a buffer and overwrites them, so that a kernel that
+/// does not write them cannot pass for one that does.
+kernel::Kernel build_row_sampler(DType dtype);
+
+class MatmulTrial final : public tune::Trial {
+ public:
+  MatmulTrial(CubeBackend& backend, const Problem& problem, const Operands& operands,
+              std::span<const Plan> plans, const Machine& machine, tune::Roofline& roofline);
+
+  void prepare(std::span<const std::size_t> group) override;
+  void check(std::size_t i) override;
+  double measure(std::size_t i, int launches) override;
+  double bound() override;
+  void achieved(double seconds) override;
+
+ private:
+  using Bytes = std::shared_ptr<const std::byte>;
+  runtime::Launch launch_of(std::size_t i);
+  void make_reference();
+  /// Sampled rows of output `o`, which are then overwritten.
+  Bytes take_rows(std::size_t o);
+
+  CubeBackend& backend_;
+  runtime::Client& client_;
+  const Problem& problem_;
+  const Operands& operands_;
+  std::span<const Plan> plans_;
+  const Machine& machine_;
+  tune::Roofline& roofline_;
+  const RowSample rows_;
+  runtime::BufferRef workspace_;
+  bool have_reference_ = false;
+  std::vector<Bytes> reference_;  ///< one an output
+  Bytes scale_;                   ///< sums of |a| |b|, in the accumulator's type
+};
+
+/// Throws RuntimeError naming the first element that is off by more than rounding explains. `reference` and
+/// `result` hold `count` elements of `dtype`, `scale` as many of the accumulator's type for a product of
+/// dtype `product`, summed over `k`. `smooth` false: a few elements may differ, since a comparison or a
+/// rounding may fall either way.
+void compare(DType product, std::int64_t k, DType dtype, std::int64_t count, const std::byte* reference,
+             const std::byte* result, const std::byte* scale, bool smooth);
+
+}  // namespace strata::cube::matmul
