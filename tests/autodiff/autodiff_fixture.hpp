@@ -1,11 +1,14 @@
 /// What the tests of autodiff share: an Autodiff over the reference backend.
 #pragma once
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "autodiff/autodiff.hpp"
 #include "bridge/bridge.hpp"
 #include "gradient_check.hpp"
+#include "live_allocations.hpp"
 #include "reference_backend.hpp"
 
 namespace strata::testing {
@@ -15,14 +18,16 @@ using autodiff::backward;
 using autodiff::track;
 using Doubles = std::vector<double>;
 
-/// Counts what it runs.
+/// Counts what it runs and watches the memory.
 class CountingBackend final : public ReferenceBackend {
  public:
   backend::Values execute(const op::Operation& op, backend::Inputs inputs) override {
     ++executed;
+    most_allocations = std::max(most_allocations, live_allocations());
     return ReferenceBackend::execute(op, inputs);
   }
   int executed = 0;
+  std::int64_t most_allocations = 0;  ///< that this program held at the start of an operation
 };
 
 class AutodiffTest : public ::testing::Test {

@@ -44,12 +44,24 @@ TEST_F(Checkpoint, EachValueIsRecomputedOnce) {
   constexpr int n = 500;
   const auto x = track(value_on(balanced, {0.3}, {}));
   auto y = x;
-  for (int i = 0; i < n; ++i) y = bridge::mul(y, bridge::unary(UnaryKind::sin, y));
+  for (int i = 0; i < n; ++i) y = bridge::mul(bridge::unary(UnaryKind::tanh, y), y);
   const int before = reference.executed;
   backward(y);
-  // Forward ran 2n operations; the rules run cos, two multiplications for mul, one for sin and one addition a
-  // link.
-  EXPECT_LE(reference.executed - before, 2 * n + 5 * n + 1);
+  // The seed; all forward results but the last; in each link two operations for mul's rule, four for tanh's,
+  // one sum.
+  EXPECT_EQ(reference.executed - before, 1 + (2 * n - 1) + n * (2 + 4 + 1));
+}
+
+TEST_F(Checkpoint, RecomputedValuesGoAsBackwardGoesPastThem) {
+  const auto held_in_backward = [&](int links) {
+    auto y = track(value_on(balanced, {0.3}, {1, 1}));
+    for (int i = 0; i < links; ++i) y = bridge::matmul(bridge::unary(UnaryKind::tanh, y), y);
+    reference.most_allocations = 0;
+    const auto before = live_allocations();
+    backward(y);
+    return reference.most_allocations - before;
+  };
+  EXPECT_LT(held_in_backward(200), held_in_backward(20) + 20);
 }
 
 TEST_F(Checkpoint, GradientsAreTheSameToTheBit) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "flex/flex.hpp"
 #include "reference_backend.hpp"
 
 namespace strata::testing {
@@ -16,6 +17,8 @@ backend::Backend& reference() {
   static ReferenceBackend instance;
   return instance;
 }
+
+backend::Backend& flex_backend() { return flex::instance(); }
 
 using Parameters = std::tuple<Home, GradientCase, Checkpointing>;
 
@@ -41,7 +44,8 @@ std::string name_of_parameters(const ::testing::TestParamInfo<Parameters>& info)
 
 INSTANTIATE_TEST_SUITE_P(
     Families, GradientCheck,
-    ::testing::Combine(::testing::Values(Home{"reference", reference}), ::testing::ValuesIn(gradient_cases()),
+    ::testing::Combine(::testing::Values(Home{"reference", reference}, Home{"flex", flex_backend}),
+                       ::testing::ValuesIn(gradient_cases()),
                        ::testing::Values(Checkpointing::disabled, Checkpointing::balanced)),
     name_of_parameters);
 

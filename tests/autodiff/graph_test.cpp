@@ -2,7 +2,6 @@
 #include <cmath>
 
 #include "autodiff_fixture.hpp"
-#include "live_allocations.hpp"
 #include "strata/error.hpp"
 
 namespace strata::testing {

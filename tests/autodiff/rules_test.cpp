@@ -119,10 +119,23 @@ TEST_F(GradientRules, EmptyTensorsHaveEmptyGradients) {
   EXPECT_EQ(of_product.get(b)->shape, b->shape);
 }
 
+TEST_F(GradientRules, RemaindersHaveWholeQuotients) {
+  const auto a = value({5.7, -5.7, 7.3}, {3}), b = leaf({0.1, 0.1, -0.7}, {3});
+  EXPECT_EQ(gradient(bridge::binary(BinaryKind::rem, a, b), b), (Doubles{-56, 57, 11}));
+}
+
 TEST_F(GradientRules, MeansOfManyHalvesKeepTheirPrecision) {
   const auto x = track(bridge::cast(bridge::fill(ad, {70000}, DType::f64, 1), DType::f16));
-  const auto exact = static_cast<double>(static_cast<float>(Float16(1.0f / 70000)));
-  EXPECT_EQ(gradient(bridge::reduce_all(ReduceKind::mean, x), x), Doubles(70000, exact));
+  const auto exact = static_cast<double>(static_cast<float>(Float16(3.0f / 70000)));
+  const auto mean = bridge::reduce_all(ReduceKind::mean, x);
+  EXPECT_EQ(gradient(bridge::mul(mean, 3.0), x), Doubles(70000, exact));
+}
+
+TEST_F(GradientRules, ProductsOfHalvesMayLeaveTheirRangeOnTheWay) {
+  const auto wide = value({256, 256, 256, 0x1p-8, 0x1p-8, 0x1p-8}, {6});
+  const auto x = track(bridge::cast(wide, DType::f16));
+  EXPECT_EQ(gradient(bridge::reduce_all(ReduceKind::prod, x), x),
+            (Doubles{0x1p-8, 0x1p-8, 0x1p-8, 256, 256, 256}));
 }
 
 }  // namespace
