@@ -154,7 +154,7 @@ void add_layout(Collector& to) {
          {{2, 2}, {2, 2}});
   to.add("cat_with_constant",
          [](const Values& x) {
-           return bridge::cat({x[0], bridge::fill(x[0]->backend, {2}, DType::f64, 3), mul(x[1], x[1])}, 0);
+           return bridge::cat({x[0], bridge::fill(x[0]->backend, {2}, x[0]->dtype, 3), mul(x[1], x[1])}, 0);
          },
          {{1}, {3}});
   to.add("cat_of_five",

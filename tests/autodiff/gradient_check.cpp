@@ -34,12 +34,12 @@ ValueRef weighted_sum(const ValueRef& y, std::uint64_t seed) {
 /// Gradients of f at `point` by Autodiff(inner), as values of `inner`, whose leaves are tracked where it is
 /// an Autodiff.
 std::vector<ValueRef> gradients(backend::Backend& inner, Checkpointing checkpointing, const Function& f,
-                                std::vector<ValueRef> point) {
+                                const std::vector<ValueRef>& point) {
   Autodiff ad(inner, checkpointing);
-  for (auto& x : point) x = autodiff::track(ad.lift(x));
-  const auto result = autodiff::backward(weighted_sum(f(point), 1));
-  std::vector<ValueRef> out;
-  for (const auto& x : point) out.push_back(result.get(x));
+  std::vector<ValueRef> leaves, out;
+  for (const auto& x : point) leaves.push_back(autodiff::track(ad.lift(x)));
+  const auto result = autodiff::backward(weighted_sum(f(leaves), 1));
+  for (const auto& x : leaves) out.push_back(result.get(x));
   return out;
 }
 
@@ -111,6 +111,24 @@ void expect_second_derivatives(backend::Backend& inner, const GradientCase& c, C
     for (const auto& x : leaves) seconds.push_back(bridge::zeros_like(autodiff::inner(x)));
   }
   expect_differences(first, c.inputs, seconds);
+}
+
+void expect_gradients_in(backend::Backend& inner, const GradientCase& c, DType dtype) {
+  const double digits = dtype == DType::bf16 ? 8 : dtype == DType::f16 ? 11 : 24;
+  auto narrow = place(inner, c.inputs);
+  for (auto& x : narrow) x = bridge::cast(x, dtype);
+  auto exact = narrow;
+  for (auto& x : exact) x = bridge::cast(x, DType::f64);
+  const auto actual = gradients(inner, Checkpointing::disabled, c.function, narrow);
+  const auto expected = gradients(inner, Checkpointing::disabled, c.function, exact);
+  for (std::size_t i = 0; i < narrow.size(); ++i) {
+    ASSERT_EQ(actual[i]->dtype, dtype);
+    const auto got = read(actual[i]), wanted = read(expected[i]);
+    for (std::size_t k = 0; k < got.size(); ++k) {
+      EXPECT_NEAR(got[k], wanted[k], 16 * std::exp2(-digits) * std::max(1.0, std::abs(wanted[k])))
+          << "input " << i << ", element " << k;
+    }
+  }
 }
 
 }  // namespace strata::testing

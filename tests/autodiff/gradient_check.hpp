@@ -35,6 +35,10 @@ void expect_gradients(backend::Backend& inner, const GradientCase& c, Checkpoint
 /// over `inner`, against central differences of gradients computed by one Autodiff.
 void expect_second_derivatives(backend::Backend& inner, const GradientCase& c, Checkpointing checkpointing);
 
+/// Fails the running test unless the gradients computed with the case's inputs as `dtype` (any float) agree,
+/// to that dtype's precision, with those computed in f64 from the same numbers.
+void expect_gradients_in(backend::Backend& inner, const GradientCase& c, DType dtype);
+
 /// Numbers of [low, high), the same for a seed everywhere.
 TensorData random_f64(const Shape& shape, std::uint64_t seed, double low = 0.25, double high = 1.75);
 std::vector<double> read(const ValueRef& v);
