@@ -17,6 +17,8 @@ struct Target {
   enum class Kind { host, ptx } kind = Kind::host;
   int compute_capability = 80;  ///< ptx: 80, 90 ...; features of sm_90a are asked for with `architecture_specific`
   bool architecture_specific = false;
+  /// host: LLVM's name of a processor to compile for, "x86-64-v3" say; empty: the one this runs on, all its features.
+  std::string cpu{};
 };
 
 struct Options {

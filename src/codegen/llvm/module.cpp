@@ -1,0 +1,34 @@
+#include <exception>
+#include <mutex>
+
+#include "codegen/llvm/lowering.hpp"
+#include "codegen/llvm/machine.hpp"
+#include "codegen/module_interface.hpp"
+#include "codegen_revision.hpp"
+
+namespace strata::codegen {
+namespace {
+
+bool compile_in_module(const kernel::Kernel* kernel, const Target* target, Format format, const Options* options,
+                       std::string* code, std::string* problem) noexcept {
+  try {
+    *code = generate(*kernel, *target, format, *options);
+    return true;
+  } catch (const LoweringError& e) {
+    *problem = e.message;
+  } catch (const std::exception& e) {
+    *problem = "kernel '" + kernel->name + "': " + e.what();
+  }
+  return false;
+}
+
+}  // namespace
+}  // namespace strata::codegen
+
+extern "C" __attribute__((visibility("default"))) const strata::codegen::ModuleInterface* strata_codegen_module() {
+  static const strata::codegen::ModuleInterface interface{strata::codegen::module_abi, STRATA_CODEGEN_REVISION,
+                                                          strata::codegen::compile_in_module};
+  static std::once_flag once;
+  std::call_once(once, strata::codegen::initialise_llvm);
+  return &interface;
+}

@@ -1,0 +1,219 @@
+#include <llvm/IR/IntrinsicsNVPTX.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "codegen/llvm/targets.hpp"
+
+namespace strata::codegen {
+namespace {
+
+using kernel::Builtin;
+using kernel::Opcode;
+using kernel::Scalar;
+using kernel::Space;
+
+constexpr unsigned global_space = 1, shared_space = 3;
+constexpr std::uint32_t plane_size = 32;
+
+/// An `.entry` function; parameters as compiler.hpp says.
+class PtxLowering final : public Lowering {
+ public:
+  using Lowering::Lowering;
+  PtxLowering(const kernel::Kernel& kernel, llvm::Module& module) : Lowering(kernel, module) {}
+
+ private:
+  void open() override {
+    check_limits();
+    const std::size_t buffers = kernel_.buffer_count();
+    std::vector<llvm::Type*> types(buffers, builder_.getPtrTy(global_space));
+    types.resize(2 * buffers + kernel_.scalars.size(), builder_.getInt64Ty());
+    auto* t = llvm::FunctionType::get(builder_.getVoidTy(), types, false);
+    function_ = llvm::Function::Create(t, llvm::Function::ExternalLinkage, kernel_.name, module_);
+    function_->setDoesNotThrow();
+    annotate();
+    move_to(new_block("entry"));
+    for (unsigned m = 0; m < buffers; ++m) {
+      bases_[m] = function_->getArg(m);
+      lengths_.push_back(function_->getArg(static_cast<unsigned>(buffers) + m));
+    }
+    for (std::size_t n = 0; n < kernel_.scalars.size(); ++n) {
+      const auto s = kernel_.scalars[n].scalar;
+      auto* word = function_->getArg(static_cast<unsigned>(2 * buffers + n));
+      const auto bits = static_cast<unsigned>(8 * kernel::size_of(s));
+      auto* narrow = builder_.CreateTrunc(word, builder_.getIntNTy(bits));
+      parameters_.push_back(from_memory(s, builder_.CreateBitCast(narrow, memory_type(s))));
+    }
+    arrays();
+    unit_end_ = new_block("end");
+  }
+  void close() override { builder_.CreateRetVoid(); }
+
+  void check_limits() const {
+    const auto letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$'; };
+    const auto& name = kernel_.name;
+    if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0])) != 0 ||
+        !std::all_of(name.begin(), name.end(), letter))
+      fail("PTX names consist of letters, digits, _ and $");
+    if (kernel_.units() > 1024) fail("PTX allows 1024 units in a cube, not " + std::to_string(kernel_.units()));
+  }
+
+  void annotate() {
+    auto& c = module_.getContext();
+    const auto number = [&](std::uint32_t n) { return llvm::ConstantAsMetadata::get(builder_.getInt32(n)); };
+    std::vector<llvm::Metadata*> nodes{llvm::ValueAsMetadata::get(function_), llvm::MDString::get(c, "kernel"), number(1)};
+    const char* names[] = {"reqntidx", "reqntidy", "reqntidz"};
+    for (unsigned axis = 0; axis < 3; ++axis) {
+      nodes.push_back(llvm::MDString::get(c, names[axis]));
+      nodes.push_back(number(kernel_.cube_dim[axis]));
+    }
+    module_.getOrInsertNamedMetadata("nvvm.annotations")->addOperand(llvm::MDNode::get(c, nodes));
+  }
+
+  void arrays() {
+    constexpr std::int64_t most = 48 * 1024;  // what a kernel may have without asking the driver for more
+    std::int64_t shared = 0;
+    for (std::size_t m = kernel_.buffer_count(); m < kernel_.memories.size(); ++m) {
+      const auto& memory = kernel_.memories[m];
+      auto* t = llvm::ArrayType::get(memory_type(memory.scalar), static_cast<std::uint64_t>(memory.length));
+      if (memory.space == Space::shared) {
+        shared += memory.length * static_cast<std::int64_t>(kernel::size_of(memory.scalar));
+        if (memory.length > most || shared > most) fail("shared arrays exceed 48 KiB");
+        auto* g = new llvm::GlobalVariable(module_, t, false, llvm::GlobalValue::InternalLinkage,
+                                           llvm::UndefValue::get(t), "shared" + std::to_string(m), nullptr,
+                                           llvm::GlobalValue::NotThreadLocal, shared_space);
+        g->setAlignment(llvm::Align(memory.alignment));
+        bases_[m] = g;
+      } else {
+        auto* a = builder_.CreateAlloca(t);
+        a->setAlignment(llvm::Align(std::min<std::uint32_t>(memory.alignment, 16)));
+        bases_[m] = a;
+      }
+    }
+  }
+
+  Value* call(llvm::Intrinsic::ID id, std::initializer_list<Value*> operands = {}) {
+    return builder_.CreateIntrinsic(id, {}, llvm::ArrayRef<Value*>(operands.begin(), operands.size()));
+  }
+
+  Value* builtin(Builtin b) override {
+    using namespace llvm;  // NOLINT(google-build-using-namespace): a table of one namespace's names
+    static constexpr Intrinsic::ID registers[] = {
+        Intrinsic::nvvm_read_ptx_sreg_tid_x,    Intrinsic::nvvm_read_ptx_sreg_tid_y,
+        Intrinsic::nvvm_read_ptx_sreg_tid_z,    Intrinsic::nvvm_read_ptx_sreg_ctaid_x,
+        Intrinsic::nvvm_read_ptx_sreg_ctaid_y,  Intrinsic::nvvm_read_ptx_sreg_ctaid_z,
+        Intrinsic::nvvm_read_ptx_sreg_nctaid_x, Intrinsic::nvvm_read_ptx_sreg_nctaid_y,
+        Intrinsic::nvvm_read_ptx_sreg_nctaid_z, Intrinsic::nvvm_read_ptx_sreg_laneid};
+    return call(registers[static_cast<int>(b)]);
+  }
+  void barrier() override { call(llvm::Intrinsic::nvvm_barrier0); }
+  bool has_prefetch() const override { return false; }
+  bool units_are_serial() const override { return false; }
+
+  /// min.NaN exists for f32 only.
+  Value* minimum(Value* a, Value* b) override { return nan_aware(llvm::Intrinsic::minimum, llvm::Intrinsic::minnum, a, b); }
+  Value* maximum(Value* a, Value* b) override { return nan_aware(llvm::Intrinsic::maximum, llvm::Intrinsic::maxnum, a, b); }
+  Value* nan_aware(llvm::Intrinsic::ID single, llvm::Intrinsic::ID other, Value* a, Value* b) {
+    if (a->getType()->getScalarType()->isFloatTy()) return builder_.CreateBinaryIntrinsic(single, a, b);
+    auto* r = builder_.CreateBinaryIntrinsic(other, a, b);
+    return builder_.CreateSelect(builder_.CreateFCmpUNO(a, b), llvm::ConstantFP::getNaN(a->getType()), r);
+  }
+  Value* widen_f16(Value* bits) override {
+    auto* half = builder_.CreateBitCast(bits, like(bits, builder_.getHalfTy()));
+    return builder_.CreateFPExt(half, like(bits, builder_.getFloatTy()));
+  }
+  Value* narrow_f16(Value* x) override {
+    auto* half = builder_.CreateFPTrunc(x, like(x, builder_.getHalfTy()));
+    return builder_.CreateBitCast(half, like(x, builder_.getInt16Ty()));
+  }
+
+  // --- planes. All units of a plane have to come by together; the last plane of a cube may be short.
+
+  std::uint32_t units_in_last_plane() const {
+    const auto rest = kernel_.units() % plane_size;
+    return rest == 0 ? plane_size : rest;
+  }
+  /// Units of this plane: an i32.
+  Value* plane_units() {
+    if (units_in_last_plane() == plane_size) return builder_.getInt32(plane_size);
+    auto* y = builder_.CreateAdd(builtin(Builtin::unit_y), builder_.CreateMul(builtin(Builtin::unit_z), builder_.getInt32(kernel_.cube_dim[1])));
+    auto* linear = builder_.CreateAdd(builtin(Builtin::unit_x), builder_.CreateMul(y, builder_.getInt32(kernel_.cube_dim[0])));
+    const auto full = kernel_.units() / plane_size * plane_size;
+    return builder_.CreateSelect(builder_.CreateICmpULT(linear, builder_.getInt32(full)), builder_.getInt32(plane_size),
+                                 builder_.getInt32(units_in_last_plane()));
+  }
+  Value* members(Value* units) {
+    return builder_.CreateLShr(builder_.getInt32(~0u), builder_.CreateSub(builder_.getInt32(plane_size), units));
+  }
+
+  /// One 32-bit word through `shfl.sync`; wider and narrower lanes are cut and padded.
+  Value* shuffled(Value* v, const std::function<Value*(Value*)>& word) {
+    if (const unsigned n = lanes_of(v); n > 1) {
+      Value* r = llvm::PoisonValue::get(v->getType());
+      for (unsigned l = 0; l < n; ++l)
+        r = builder_.CreateInsertElement(r, shuffled(builder_.CreateExtractElement(v, l), word), l);
+      return r;
+    }
+    const unsigned bits = v->getType()->getPrimitiveSizeInBits();
+    auto* raw = builder_.CreateBitCast(v, builder_.getIntNTy(bits));
+    auto* i32 = builder_.getInt32Ty();
+    if (bits <= 32) {
+      auto* moved = word(builder_.CreateZExt(raw, i32));
+      return builder_.CreateBitCast(builder_.CreateTrunc(moved, raw->getType()), v->getType());
+    }
+    auto* low = word(builder_.CreateTrunc(raw, i32));
+    auto* high = word(builder_.CreateTrunc(builder_.CreateLShr(raw, 32), i32));
+    auto* joined = builder_.CreateOr(builder_.CreateZExt(low, raw->getType()),
+                                     builder_.CreateShl(builder_.CreateZExt(high, raw->getType()), 32));
+    return builder_.CreateBitCast(joined, v->getType());
+  }
+  Value* shuffle(llvm::Intrinsic::ID id, Value* v, Value* lane) {
+    auto* mask = members(plane_units());
+    return shuffled(v, [&](Value* word) { return call(id, {mask, word, lane, builder_.getInt32(plane_size - 1)}); });
+  }
+
+  Value* plane(const kernel::Instruction& i) override {
+    auto* v = operand(i, 0);
+    if (i.opcode == Opcode::plane_shuffle || i.opcode == Opcode::plane_shuffle_xor) {
+      auto* lane = operand(i, 1);
+      if (i.opcode == Opcode::plane_shuffle_xor) lane = builder_.CreateXor(lane, builtin(Builtin::plane_lane));
+      auto* inside = builder_.CreateICmpULT(lane, plane_units());
+      return builder_.CreateSelect(inside, shuffle(llvm::Intrinsic::nvvm_shfl_sync_idx_i32, v, lane), v);
+    }
+    const Opcode op = i.opcode == Opcode::plane_reduce_add   ? Opcode::add
+                      : i.opcode == Opcode::plane_reduce_min ? Opcode::min
+                                                             : Opcode::max;
+    const Scalar s = type_of(i.result).scalar;
+    if (v->getType()->isIntegerTy(32)) return redux(op, s, v);
+    return units_in_last_plane() == plane_size ? butterfly(op, s, v) : fold(op, s, v);
+  }
+
+  Value* redux(Opcode op, Scalar s, Value* v) {
+    const bool sign = kernel::is_signed(s);
+    const auto id = op == Opcode::add   ? llvm::Intrinsic::nvvm_redux_sync_add
+                    : op == Opcode::min ? (sign ? llvm::Intrinsic::nvvm_redux_sync_min : llvm::Intrinsic::nvvm_redux_sync_umin)
+                                        : (sign ? llvm::Intrinsic::nvvm_redux_sync_max : llvm::Intrinsic::nvvm_redux_sync_umax);
+    return call(id, {v, members(plane_units())});
+  }
+  Value* butterfly(Opcode op, Scalar s, Value* v) {
+    for (std::uint32_t step = plane_size / 2; step > 0; step /= 2)
+      v = arithmetic(op, s, v, shuffle(llvm::Intrinsic::nvvm_shfl_sync_bfly_i32, v, builder_.getInt32(step)));
+    return v;
+  }
+  /// A short plane: sum into lane 0, then hand out.
+  Value* fold(Opcode op, Scalar s, Value* v) {
+    auto *units = plane_units(), *lane = builtin(Builtin::plane_lane);
+    for (std::uint32_t step = plane_size / 2; step > 0; step /= 2) {
+      auto* sum = arithmetic(op, s, v, shuffle(llvm::Intrinsic::nvvm_shfl_sync_down_i32, v, builder_.getInt32(step)));
+      auto* inside = builder_.CreateICmpULT(builder_.CreateAdd(lane, builder_.getInt32(step)), units);
+      v = builder_.CreateSelect(inside, sum, v);
+    }
+    return shuffle(llvm::Intrinsic::nvvm_shfl_sync_idx_i32, v, builder_.getInt32(0));
+  }
+};
+
+}  // namespace
+
+void lower_for_ptx(const kernel::Kernel& kernel, llvm::Module& module) { PtxLowering(kernel, module).run(); }
+
+}  // namespace strata::codegen
