@@ -1,148 +1,140 @@
 #include "runtime/executor.hpp"
 
-#include <pthread.h>
-#include <time.h>
+#include <fmt/format.h>
 
-#include <chrono>
-#include <thread>
-
-#include "strata/error.hpp"
-#include "strata/future.hpp"
 #include "trace/log.hpp"
-#include "trace/thread.hpp"
 
 namespace strata::runtime {
-namespace {
 
-using Clock = std::chrono::steady_clock;
-constexpr std::chrono::microseconds spin_time{50};
+using trace::log::Topic;
 
-std::atomic<bool> forked{false};
-
-void notice_forks() {
-  static const int registered = pthread_atfork(nullptr, nullptr, [] { forked.store(true); });
-  static_cast<void>(registered);
+Executor::Executor(std::string thread_name, Stage stage) : name_(std::move(thread_name)), stage_(stage) {
+  watch_forks();
 }
 
-[[noreturn]] void refuse_after_fork(const std::string& thread) {
-  throw RuntimeError(
-      "[" + thread +
-      "] the device's threads do not survive fork(): use the device in the parent only, or start the "
-      "child with exec()");
-}
-
-}  // namespace
-
-Executor::Executor(std::string thread_name) : name_(std::move(thread_name)), slots_(new Slot[capacity]) {
-  for (std::size_t i = 0; i < capacity; ++i) slots_[i].sequence.store(i, std::memory_order_relaxed);
-  notice_forks();
-}
-
-Executor::Slot& Executor::claim() {
-  if (forked.load(std::memory_order_relaxed)) [[unlikely]]
-    refuse_after_fork(name_);
-  auto ticket = tail_.load(std::memory_order_relaxed);
-  for (int tries = 0;;) {
-    Slot& slot = slots_[ticket & (capacity - 1)];
-    const auto sequence = slot.sequence.load(std::memory_order_acquire);
-    if (sequence == ticket) {
-      if (tail_.compare_exchange_weak(ticket, ticket + 1, std::memory_order_relaxed)) {
-        slot.ticket = ticket;
-        return slot;
-      }
-      continue;
-    }
-    if (sequence > ticket) {  // another producer was faster
-      ticket = tail_.load(std::memory_order_relaxed);
-      continue;
-    }
-    wake();  // full: the thread must run for a slot to become free
-    if (++tries < 200) {
-      detail::spin_pause();
-    } else {
-      blocked_producers_.fetch_add(1, std::memory_order_seq_cst);
-      const auto head = head_.load(std::memory_order_seq_cst);
-      if (ticket - head >= capacity) head_.wait(head, std::memory_order_acquire);
-      blocked_producers_.fetch_sub(1, std::memory_order_relaxed);
-      tries = 0;
-    }
-    ticket = tail_.load(std::memory_order_relaxed);
-  }
-}
-
-void Executor::wake() {
-  // The fence orders the task's publication before the look at `activity_`, as `loop` orders its own two the
-  // other way.
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  auto seen = activity_.load(std::memory_order_relaxed);
-  if (seen == awake) [[likely]]
+Executor::~Executor() {
+  if (generation_.load(std::memory_order_acquire) != fork_generation()) {
+    if (thread_.joinable()) thread_.detach();  // it lives in the parent process
     return;
-  if (forked.load(std::memory_order_relaxed)) [[unlikely]]
-    refuse_after_fork(name_);
-  seen = activity_.exchange(awake, std::memory_order_acq_rel);
-  if (seen == parked) {
-    activity_.notify_one();
-  } else if (seen == not_started) {
-    std::thread(&Executor::loop, this).detach();
+  }
+  stopping_.store(true, std::memory_order_seq_cst);
+  wake();
+  thread_.join();
+}
+
+const Executor*& Executor::current() noexcept {
+  static constinit thread_local const Executor* executor = nullptr;
+  return executor;
+}
+
+void Executor::start() {
+  const auto fail_if_forked = [this] {
+    const auto generation = generation_.load(std::memory_order_acquire);
+    if (generation == not_started || generation == fork_generation()) return;
+    throw RuntimeError(
+        fmt::format("[{}] the device does not survive fork(): its threads exist only in the parent process; "
+                    "use it there, or start the child with exec",
+                    name_));
+  };
+  fail_if_forked();  // before the lock, which the parent may have held
+  const std::lock_guard lock(mutex_);
+  fail_if_forked();
+  if (generation_.load(std::memory_order_relaxed) != not_started) return;
+  thread_ = start_thread(name_, [this] { loop(); });
+  generation_.store(fork_generation(), std::memory_order_release);
+}
+
+void Executor::loop() noexcept {
+  current() = this;
+  for (;;) {
+    while (run_one()) {
+    }
+    if (overflow_size_.load(std::memory_order_acquire) > 0) {
+      admit_overflow();
+    } else if (ring_.claimed()) {
+      std::this_thread::yield();  // a producer was interrupted in the middle of its push
+    } else if (stopping_.load(std::memory_order_seq_cst)) {
+      return;
+    } else {
+      sleeper_.wait([this] {
+        return ring_.claimed() || stopping_.load(std::memory_order_seq_cst) ||
+               overflow_size_.load(std::memory_order_seq_cst) > 0;
+      });
+    }
   }
 }
 
-bool Executor::ready() const {
-  const auto head = head_.load(std::memory_order_relaxed);
-  return slots_[head & (capacity - 1)].sequence.load(std::memory_order_acquire) == head + 1;
-}
-
-bool Executor::run_one() {
-  if (!ready()) return false;
-  const auto head = head_.load(std::memory_order_relaxed);
-  Slot& slot = slots_[head & (capacity - 1)];
-  slot.run(slot.storage);
-  slot.sequence.store(head + capacity, std::memory_order_release);
-  head_.store(head + 1, std::memory_order_seq_cst);
-  if (blocked_producers_.load(std::memory_order_seq_cst) != 0) [[unlikely]]
-    head_.notify_all();
+bool Executor::run_one() noexcept {
+  bool ran = true;
+  try {
+    ran = ring_.run_one();
+  } catch (const std::exception& e) {
+    keep_error(e.what());
+  } catch (...) {
+    keep_error("an exception that is no std::exception");
+  }
+  if (!ran) return false;
+  if (overflow_size_.load(std::memory_order_acquire) > 0) [[unlikely]]
+    admit_overflow();
+  if (waiting_.load(std::memory_order_seq_cst) > 0 && (ring_.taken() % 32 == 0 || !ring_.claimed()))
+      [[unlikely]] {
+    room_.fetch_add(1, std::memory_order_release);
+    room_.notify_all();
+  }
   return true;
 }
 
-void Executor::loop() {
-  trace::set_thread_name(name_);
-  thread_.store(static_cast<std::uint64_t>(pthread_self()), std::memory_order_release);
-  auto last_work = Clock::now();
-  for (;;) {
-    if (run_one()) {
-      while (run_one()) {
-      }
-      last_work = Clock::now();
-      continue;
-    }
-    if (Clock::now() - last_work < spin_time) {
-      for (int i = 0; i < 16 && !ready(); ++i) detail::spin_pause();
-      continue;
-    }
-    activity_.store(parked, std::memory_order_seq_cst);
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (ready()) {  // posted meanwhile, perhaps before the producer could see us parked
-      activity_.store(awake, std::memory_order_relaxed);
-    } else {
-      activity_.wait(parked, std::memory_order_acquire);
-    }
-    last_work = Clock::now();
+void Executor::keep_error(const char* what) noexcept {
+  trace::log::warn(Topic::runtime, "[{}] a task failed: {}", name_, what);
+  try {
+    const std::lock_guard lock(mutex_);
+    if (!error_)
+      error_ = std::make_exception_ptr(InternalError(fmt::format("[{}] a task failed: {}", name_, what)));
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    if (!error_) error_ = std::current_exception();
   }
 }
 
-bool Executor::on_this_thread() const {
-  return thread_.load(std::memory_order_acquire) == static_cast<std::uint64_t>(pthread_self());
+std::exception_ptr Executor::take_error() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(error_, nullptr);
+}
+
+void Executor::wait_for_room() {
+  wake();
+  for (int i = 0; i < 500; ++i) {
+    if (!ring_.full()) return;
+    strata::detail::spin_pause();
+  }
+  waiting_.fetch_add(1, std::memory_order_seq_cst);
+  const auto seen = room_.load(std::memory_order_acquire);
+  if (ring_.full()) room_.wait(seen, std::memory_order_acquire);
+  waiting_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void Executor::push_overflow(std::unique_ptr<Boxed> task) {
+  const std::lock_guard lock(mutex_);
+  overflow_.push_back(std::move(task));
+  overflow_size_.store(overflow_.size(), std::memory_order_seq_cst);
+}
+
+void Executor::admit_overflow() {
+  const std::lock_guard lock(mutex_);
+  while (!overflow_.empty()) {
+    RunBoxed task{std::move(overflow_.front())};
+    if (!ring_.try_push(task)) {
+      overflow_.front() = std::move(task.box);
+      break;
+    }
+    overflow_.pop_front();
+  }
+  overflow_size_.store(overflow_.size(), std::memory_order_release);
 }
 
 double Executor::processor_seconds() const {
-  const auto thread = thread_.load(std::memory_order_acquire);
-  clockid_t clock;
-  timespec t{};
-  if (thread == 0 || pthread_getcpuclockid(static_cast<pthread_t>(thread), &clock) != 0 ||
-      clock_gettime(clock, &t) != 0) {
-    return 0;
-  }
-  return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
+  const std::lock_guard lock(mutex_);
+  return thread_.joinable() ? runtime::processor_seconds(thread_) : 0;
 }
 
 }  // namespace strata::runtime

@@ -1,87 +1,126 @@
-/// A serial executor: one named thread that runs tasks in the order in which they were posted.
-///
-/// The queue is a bounded ring (Vyukov, "Bounded MPMC queue", used here with one consumer); tasks live in its
-/// slots, so posting allocates nothing and takes no lock. The thread starts with the first wake-up, spins for
-/// some tens of microseconds after its last task and then parks: an idle executor uses no processor.
-///
-/// Executors belong to devices, which live as long as the process: there is no join at exit. Their threads do
-/// not exist in a child made by fork(); posting there throws RuntimeError.
+/// A serial executor: one named thread that runs tasks in the order they were posted.
 #pragma once
 
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <exception>
 #include <memory>
-#include <new>
+#include <mutex>
 #include <string>
-#include <type_traits>
-#include <utility>
+#include <thread>
+
+#include "runtime/device_thread.hpp"
+#include "runtime/fork.hpp"
+#include "runtime/task_ring.hpp"
 
 namespace strata::runtime {
 
+/// `upstream` threads hand work to `downstream` ones and may wait for them, never the reverse.
+enum class Stage : std::uint8_t { upstream, downstream };
+
+/// Tasks are move-only callables of at most TaskRing::task_bytes that do not throw. Every function may be
+/// called from any thread. The thread starts with the first task and sleeps without using the processor when
+/// there is nothing to do.
+///
+/// Executors of devices are never destroyed: their threads must outlive the program's static objects, whose
+/// destructors may still drop tensors. Destroying one runs what was posted and joins the thread.
 class Executor {
  public:
-  static constexpr std::size_t capacity = 1024;   ///< tasks; a power of two
-  static constexpr std::size_t task_bytes = 224;  ///< largest task
+  static constexpr std::size_t capacity = TaskRing::capacity;  ///< tasks
 
-  explicit Executor(std::string thread_name);
+  explicit Executor(std::string thread_name, Stage stage = Stage::upstream);
+  ~Executor();
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  /// Queues `task` and makes sure that the thread is awake. Tasks must not throw. Blocks while the ring is
-  /// full.
+  /// Queues `task` and sees to it that it runs soon. Waits while the queue is full, except on a device thread
+  /// that is not above this one, which could wait for itself.
+  /// Throws RuntimeError in a child made by fork(), where the thread does not exist.
   template <class F>
   void post(F&& task) {
     post_quiet(std::forward<F>(task));
     wake();
   }
-  /// Queues without waking a parked thread: for work that a later post will ask for.
+
+  /// Queues `task` without waking the thread: it runs when the thread is awake anyway, or after a `wake`.
   template <class F>
   void post_quiet(F&& task) {
-    using Task = std::decay_t<F>;
-    static_assert(sizeof(Task) <= task_bytes && alignof(Task) <= 16,
-                  "move what the task captures to the heap");
-    Slot& slot = claim();
-    ::new (static_cast<void*>(slot.storage)) Task(std::forward<F>(task));
-    slot.run = [](void* storage) {
-      auto* t = std::launder(static_cast<Task*>(storage));
-      (*t)();
-      t->~Task();
-    };
-    publish(slot);
+    if (generation_.load(std::memory_order_acquire) != fork_generation()) [[unlikely]]
+      start();
+    std::decay_t<F> own(std::forward<F>(task));
+    if (overflow_size_.load(std::memory_order_acquire) > 0 && never_waits()) [[unlikely]]
+      return overflow(std::move(own));
+    while (!ring_.try_push(own)) {
+      if (never_waits()) return overflow(std::move(own));
+      wait_for_room();
+    }
   }
-  void wake();
-  /// Tasks queued and not yet begun, approximately.
-  std::size_t pending() const {
-    return tail_.load(std::memory_order_relaxed) - head_.load(std::memory_order_relaxed);
-  }
-  bool on_this_thread() const;
-  const std::string& thread_name() const { return name_; }
+
+  void wake() noexcept { sleeper_.wake(); }
+
+  /// Tasks queued or running.
+  std::size_t pending() const noexcept { return ring_.size(); }
+  bool on_this_thread() const noexcept { return current() == this; }
+  const std::string& thread_name() const noexcept { return name_; }
+
+  /// What escaped from a task since the last call: an InternalError with its text, else null.
+  std::exception_ptr take_error();
+
   /// Processor time the thread has used, in seconds; 0 before it started.
   double processor_seconds() const;
+  bool sleeping() const noexcept { return sleeper_.sleeping(); }
 
  private:
-  struct alignas(64) Slot {
-    std::atomic<std::uint64_t> sequence{0};
-    std::uint64_t ticket = 0;
-    void (*run)(void*) = nullptr;
-    alignas(16) std::byte storage[task_bytes];
-  };
-  enum Activity : std::uint32_t { not_started, parked, awake };
+  static constexpr std::uint32_t not_started = ~std::uint32_t{0};
 
-  Slot& claim();
-  void publish(Slot& slot) { slot.sequence.store(slot.ticket + 1, std::memory_order_release); }
-  bool ready() const;
-  bool run_one();
-  void loop();
+  struct Boxed {
+    virtual ~Boxed() = default;
+    virtual void run() = 0;
+  };
+  template <class F>
+  struct BoxedTask final : Boxed {
+    explicit BoxedTask(F&& f) : task(std::move(f)) {}
+    void run() override { task(); }
+    F task;
+  };
+
+  struct RunBoxed {
+    std::unique_ptr<Boxed> box;
+    void operator()() { box->run(); }
+  };
+
+  static const Executor*& current() noexcept;
+  /// On this thread itself, or on one downstream of it.
+  bool never_waits() const noexcept {
+    return current() && (current() == this || current()->stage_ >= stage_);
+  }
+  template <class F>
+  void overflow(F&& task) {
+    push_overflow(std::make_unique<BoxedTask<F>>(std::move(task)));
+  }
+
+  void start();
+  void loop() noexcept;
+  bool run_one() noexcept;
+  void keep_error(const char* what) noexcept;
+  void wait_for_room();
+  void push_overflow(std::unique_ptr<Boxed> task);
+  void admit_overflow();
 
   const std::string name_;
-  const std::unique_ptr<Slot[]> slots_;
-  alignas(64) std::atomic<std::uint64_t> tail_{0};  // next to claim
-  alignas(64) std::atomic<std::uint64_t> head_{0};  // next to run
-  std::atomic<std::uint32_t> blocked_producers_{0};
-  alignas(64) std::atomic<std::uint32_t> activity_{not_started};
-  std::atomic<std::uint64_t> thread_{0};  // pthread_t of the thread
+  const Stage stage_;
+  std::atomic<std::uint32_t> generation_{not_started};  ///< of the process the thread runs in
+  std::atomic<bool> stopping_{false};
+  TaskRing ring_;
+  Sleeper sleeper_;
+  std::atomic<std::uint32_t> waiting_{0};  ///< producers that wait for room
+  std::atomic<std::uint32_t> room_{0};     ///< changes when they should look again
+  std::atomic<std::size_t> overflow_size_{0};
+  mutable std::mutex mutex_;  ///< everything below
+  std::deque<std::unique_ptr<Boxed>> overflow_;
+  std::exception_ptr error_;
+  std::thread thread_;
 };
 
 }  // namespace strata::runtime

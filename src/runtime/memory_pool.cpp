@@ -2,107 +2,155 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <bit>
 
 namespace strata::runtime {
+namespace {
 
-// Size classes: multiples of 64 up to 256, then four to each power of two, so at most a fifth of a block is
-// wasted.
+constexpr std::size_t smallest = 64, page = 4096;
 
-int MemoryPool::class_of(std::size_t bytes) {
-  if (bytes <= 256) return bytes == 0 ? 0 : static_cast<int>((bytes - 1) / 64);
-  const int exponent = std::bit_width(bytes - 1) - 1;  // 2^exponent < bytes <= 2^(exponent + 1)
-  const auto quarter = std::size_t{1} << (exponent - 2);
-  const auto step = (bytes - 1 - (std::size_t{1} << exponent)) / quarter;
-  return 4 + (exponent - 8) * 4 + static_cast<int>(step);
+constexpr std::size_t round_up(std::size_t n, std::size_t step) { return (n + step - 1) / step * step; }
+
+/// Fresh zeroed pages; null when the system has none.
+std::byte* map_pages(std::size_t bytes, std::size_t alignment) {
+  const auto extra = alignment > page ? alignment - page : 0;
+  void* const mapped =
+      mmap(nullptr, bytes + extra, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED) return nullptr;
+  auto* const begin = static_cast<std::byte*>(mapped);
+  const auto before =
+      round_up(reinterpret_cast<std::uintptr_t>(begin), alignment) - reinterpret_cast<std::uintptr_t>(begin);
+  if (before > 0) munmap(begin, before);
+  if (extra > before) munmap(begin + before + bytes, extra - before);
+  return begin + before;
 }
 
-std::size_t MemoryPool::class_size(int index) {
-  if (index < 4) return (static_cast<std::size_t>(index) + 1) * 64;
-  const int exponent = (index - 4) / 4 + 8;
-  return (std::size_t{1} << exponent) +
-         (static_cast<std::size_t>((index - 4) % 4) + 1) * (std::size_t{1} << (exponent - 2));
+}  // namespace
+
+MemoryPool::~MemoryPool() {
+  for (auto& [data, chunk] : chunks_) chunk.live = 0;  // what still lies in a block goes with the pool
+  trim();
 }
 
-void* MemoryPool::map(std::size_t bytes) {
-  if (bytes > limit_ - reserved_) {
-    trim();
-    if (bytes > limit_ - reserved_) return nullptr;
-  }
-  constexpr std::size_t huge = std::size_t{2} << 20;
-  const bool use_huge = bytes >= huge;
-  // Mapping a little more gives an address on a 2 MiB boundary; the ends are given back.
-  const std::size_t span = use_huge ? bytes + huge : bytes;
-  void* p = mmap(nullptr, span, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (p == MAP_FAILED) return nullptr;
-  auto* start = static_cast<std::byte*>(p);
-  if (use_huge) {
-    auto* aligned =
-        reinterpret_cast<std::byte*>((reinterpret_cast<std::uintptr_t>(start) + huge - 1) & ~(huge - 1));
-    if (aligned != start) munmap(start, static_cast<std::size_t>(aligned - start));
-    const auto tail = static_cast<std::size_t>(start + span - (aligned + bytes));
-    if (tail) munmap(aligned + bytes, tail);
-    madvise(aligned, bytes, MADV_HUGEPAGE);  // best effort: small pages work too
-    start = aligned;
-  }
-  reserved_ += bytes;
-  return start;
+// Four sizes an octave for small blocks, eight for large ones: at most a fifth, or a ninth, is lost.
+std::size_t MemoryPool::rounded(std::size_t bytes) {
+  if (bytes <= 4 * smallest) return std::max(smallest, round_up(bytes, smallest));
+  const auto octave = std::bit_floor(bytes);
+  return bytes <= largest_small ? round_up(bytes, octave / 4) : round_up(bytes, std::max(octave / 8, page));
+}
+
+std::size_t MemoryPool::alignment(std::size_t rounded_bytes) {
+  if (rounded_bytes >= chunk_bytes) return chunk_bytes;
+  return rounded_bytes >= 4 * page ? page : smallest;
+}
+
+std::size_t MemoryPool::class_of(std::size_t rounded_bytes) {
+  const auto octave = std::bit_floor(rounded_bytes);
+  const auto number = static_cast<std::size_t>(std::countr_zero(octave) - std::countr_zero(smallest));
+  return number * 4 + (rounded_bytes - octave) * 4 / octave;
+}
+
+std::byte* MemoryPool::chunk_of(void* block) {
+  return static_cast<std::byte*>(block) - reinterpret_cast<std::uintptr_t>(block) % chunk_bytes;
 }
 
 MemoryPool::Block MemoryPool::allocate(std::size_t bytes) {
   if (bytes > limit_) return {};
-  const int index = class_of(bytes);
-  const auto size = class_size(index);
-  auto& list = free_[static_cast<std::size_t>(index)];
-  void* p = nullptr;
-  if (!list.empty()) {
-    p = list.back();
-    list.pop_back();
-  } else if (size >= large_bytes) {
-    p = map(size);
-  } else {
-    const std::size_t padding =
-        size >= page_aligned_bytes ? (4096 - reinterpret_cast<std::uintptr_t>(slab_) % 4096) % 4096 : 0;
-    if (slab_left_ < size + padding) {
-      slab_ = static_cast<std::byte*>(map(slab_bytes));
-      if (slab_) slabs_.push_back(slab_);
-      slab_left_ = slab_ ? slab_bytes : 0;
-    } else {
-      slab_ += padding;
-      slab_left_ -= padding;
-    }
-    if (slab_) {
-      p = slab_;
-      slab_ += size;
-      slab_left_ -= size;
-    }
+  const auto size = rounded(bytes);
+  auto block = take(size);
+  if (!block.data) {
+    trim();
+    block = take(size);
   }
-  if (!p) return {};
-  in_use_ += size;
-  return {p, size};
+  in_use_ += block.size;
+  return block;
 }
 
 void MemoryPool::free(Block block) {
-  if (!block.data) return;
   in_use_ -= block.size;
-  free_[static_cast<std::size_t>(class_of(block.size))].push_back(block.data);
-}
-
-void MemoryPool::trim() {
-  for (int i = class_of(large_bytes); i < classes; ++i) {
-    const auto size = class_size(i);
-    if (size < large_bytes) continue;
-    for (void* p : free_[static_cast<std::size_t>(i)]) {
-      munmap(p, size);
-      reserved_ -= size;
-    }
-    free_[static_cast<std::size_t>(i)].clear();
+  auto* const data = static_cast<std::byte*>(block.data);
+  if (block.size > largest_small) {
+    free_large_[block.size].push_back(data);
+  } else {
+    --chunks_[chunk_of(data)].live;
+    free_small_[class_of(block.size)].push_back(data);
   }
 }
 
-MemoryPool::~MemoryPool() {
-  trim();
-  for (void* p : slabs_) munmap(p, slab_bytes);
+MemoryPool::Block MemoryPool::take(std::size_t bytes) {
+  return bytes <= largest_small ? take_small(bytes) : take_large(bytes);
+}
+
+MemoryPool::Block MemoryPool::take_small(std::size_t bytes) {
+  auto& known = free_small_[class_of(bytes)];
+  if (!known.empty()) {
+    auto* const data = known.back();
+    known.pop_back();
+    ++chunks_[chunk_of(data)].live;
+    return {data, bytes};
+  }
+  const auto place = [&] { return round_up(chunks_[open_].used, alignment(bytes)); };
+  if (!open_ || place() + bytes > chunk_bytes) {
+    // A small program lives in its first chunk and touches little of it: no huge page there.
+    auto* const fresh = reserve(chunk_bytes, !chunks_.empty());
+    if (!fresh) return {};
+    chunks_.emplace(open_ = fresh, Chunk{});
+  }
+  const auto at = place();
+  auto& chunk = chunks_[open_];
+  chunk.used = at + bytes;
+  ++chunk.live;
+  return {open_ + at, bytes};
+}
+
+MemoryPool::Block MemoryPool::take_large(std::size_t bytes) {
+  const auto known = free_large_.lower_bound(bytes);
+  if (known != free_large_.end() && known->first <= bytes + bytes / 4) {
+    const Block block{known->second.back(), known->first};
+    known->second.pop_back();
+    if (known->second.empty()) free_large_.erase(known);
+    return block;
+  }
+  auto* const fresh = reserve(bytes, true);
+  return fresh ? Block{fresh, bytes} : Block{};
+}
+
+std::byte* MemoryPool::reserve(std::size_t bytes, bool huge_pages) {
+  if (reserved_ + bytes > limit_) return nullptr;
+  auto* const data = map_pages(bytes, std::max(alignment(bytes), page));
+  if (!data) return nullptr;
+#if defined(MADV_HUGEPAGE)
+  if (huge_pages && bytes >= chunk_bytes) madvise(data, bytes, MADV_HUGEPAGE);  // 2-4 times cheaper to touch
+#else
+  static_cast<void>(huge_pages);
+#endif
+  reserved_ += bytes;
+  return data;
+}
+
+void MemoryPool::give_back(std::byte* data, std::size_t bytes) {
+  munmap(data, bytes);
+  reserved_ -= bytes;
+}
+
+void MemoryPool::trim() {
+  for (const auto& [bytes, blocks] : free_large_) {
+    for (auto* data : blocks) give_back(data, bytes);
+  }
+  free_large_.clear();
+  for (auto& blocks : free_small_) {
+    std::erase_if(blocks, [&](std::byte* data) { return chunks_[chunk_of(data)].live == 0; });
+  }
+  for (auto chunk = chunks_.begin(); chunk != chunks_.end();) {
+    if (chunk->second.live > 0) {
+      ++chunk;
+      continue;
+    }
+    if (chunk->first == open_) open_ = nullptr;
+    give_back(chunk->first, chunk_bytes);
+    chunk = chunks_.erase(chunk);
+  }
 }
 
 }  // namespace strata::runtime

@@ -1,14 +1,18 @@
-/// Host memory that is kept: the first touch of fresh pages costs more than most kernels, so blocks go back
-/// to free lists and return to the system only when memory runs out. Used by one thread.
+/// Host memory that is kept: the first touch of fresh pages costs more than most kernels, so freed blocks
+/// wait for the next request and return to the system only when memory runs out.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <unordered_map>
 #include <vector>
 
 namespace strata::runtime {
 
+/// One thread at a time. Small blocks are cut from shared chunks and found again in constant time; big ones
+/// are mappings of their own, which also serve requests that are up to a fifth smaller.
 class MemoryPool {
  public:
   /// At most `limit` bytes are reserved from the system.
@@ -19,13 +23,13 @@ class MemoryPool {
 
   struct Block {
     void* data = nullptr;
-    std::size_t size = 0;  ///< what was really taken: the size class
+    std::size_t size = 0;  ///< what was really taken
   };
-  /// 64-byte aligned, from 16 KiB up page-aligned; contents are arbitrary. `data` is null when the memory is
-  /// not there, after everything unused was given back.
+  /// Aligned to 64 bytes, from 16 KiB on to 4096, from 2 MiB on to 2 MiB; contents are arbitrary. `data` is
+  /// null when the memory is not there, after everything unused was given back.
   Block allocate(std::size_t bytes);
   void free(Block block);
-  /// Gives unused large blocks back to the system.
+  /// Gives unused memory back to the system.
   void trim();
 
   std::size_t reserved() const { return reserved_; }
@@ -33,22 +37,33 @@ class MemoryPool {
   std::size_t limit() const { return limit_; }
 
  private:
-  static constexpr std::size_t slab_bytes = std::size_t{2} << 20;  // small blocks are cut from slabs
-  static constexpr std::size_t large_bytes = std::size_t{256}
-                                             << 10;  // from here on a block is a mapping of its own
-  static constexpr std::size_t page_aligned_bytes = std::size_t{16} << 10;
-  static constexpr int classes = 200;
+  static constexpr std::size_t chunk_bytes = std::size_t{2} << 20;
+  static constexpr std::size_t largest_small = std::size_t{256} << 10;
+  static constexpr std::size_t small_classes = 52;
 
-  static int class_of(std::size_t bytes);
-  static std::size_t class_size(int index);
-  void* map(std::size_t bytes);
+  /// Of small blocks, which are cut off from front to back. Aligned to its size, so a block finds its chunk.
+  struct Chunk {
+    std::size_t used = 0;
+    std::size_t live = 0;  ///< blocks in use
+  };
+
+  static std::size_t rounded(std::size_t bytes);
+  static std::size_t alignment(std::size_t rounded_bytes);
+  static std::size_t class_of(std::size_t rounded_bytes);
+  static std::byte* chunk_of(void* block);
+
+  Block take(std::size_t bytes);
+  Block take_small(std::size_t bytes);
+  Block take_large(std::size_t bytes);
+  std::byte* reserve(std::size_t bytes, bool huge_pages);
+  void give_back(std::byte* data, std::size_t bytes);
 
   const std::size_t limit_;
   std::size_t reserved_ = 0, in_use_ = 0;
-  std::array<std::vector<void*>, classes> free_;
-  std::byte* slab_ = nullptr;
-  std::size_t slab_left_ = 0;
-  std::vector<void*> slabs_;
+  std::unordered_map<std::byte*, Chunk> chunks_;
+  std::byte* open_ = nullptr;  ///< the chunk that blocks are cut from
+  std::array<std::vector<std::byte*>, small_classes> free_small_;
+  std::map<std::size_t, std::vector<std::byte*>> free_large_;  ///< by size
 };
 
 }  // namespace strata::runtime

@@ -80,7 +80,8 @@ TEST(Client, AnEmptyGridLaunchesNothing) {
 TEST(Client, AFailedCompilationTaintsOnlyWhatDependsOnIt) {
   Fixture f;
   cpu::fail_compilation_of("affine_broken");
-  const auto good = f.client.program(affine("affine_good", 1)), bad = f.client.program(affine("affine_broken", 1));
+  const auto good = f.client.program(affine("affine_good", 1)),
+             bad = f.client.program(affine("affine_broken", 1));
   const auto in = f.upload({1, 2, 3});
   const auto before = f.run(good, in, 1, 3);
   const auto failed = f.run(bad, in, 1, 3);
@@ -146,7 +147,8 @@ TEST(Client, TwoThreadsLaunchAtOnce) {
 TEST(Client, MeasuresAsProbes) {
   Fixture f;
   const auto in = f.upload({1, 2}), out = f.client.allocate(8);
-  const auto seconds = f.client.time({f.client.program(affine("affine_time", 1)), {2, 1, 1}, {in, out}, {bits(1)}}, 3);
+  const auto seconds =
+      f.client.time({f.client.program(affine("affine_time", 1)), {2, 1, 1}, {in, out}, {bits(1)}}, 3);
   EXPECT_EQ(seconds.size(), 3u);
   for (double s : seconds) EXPECT_GT(s, 0);
   EXPECT_EQ(f.client.counters().probe_launches, 3u);
@@ -156,7 +158,8 @@ TEST(Client, MeasuresAsProbes) {
 TEST(Client, CompilesSeveralProgramsAtOnce) {
   Fixture f;
   std::vector<ProgramRef> programs;
-  for (int i = 0; i < 6; ++i) programs.push_back(f.client.program(affine(("many_" + std::to_string(i)).c_str(), i + 0.5)));
+  for (int i = 0; i < 6; ++i)
+    programs.push_back(f.client.program(affine(("many_" + std::to_string(i)).c_str(), i + 0.5)));
   f.client.precompile(programs);
   const auto before = f.client.counters();
   EXPECT_EQ(before.compiles + before.cache_hits, 6u);

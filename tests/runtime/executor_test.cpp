@@ -1,6 +1,7 @@
 #include "runtime/executor.hpp"
 
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 
 #include "strata/error.hpp"
 #include "strata/future.hpp"
+#include "trace/log.hpp"
 
 namespace strata::runtime {
 namespace {
@@ -34,7 +36,8 @@ TEST(Executor, KeepsEachProducersOrder) {
   std::vector<std::thread> threads;
   for (int p = 0; p < producers; ++p) {
     threads.emplace_back([&, p] {
-      for (int i = 0; i < each; ++i) e.post([&seen, p, i] { seen[static_cast<std::size_t>(p)].push_back(i); });
+      for (int i = 0; i < each; ++i)
+        e.post([&seen, p, i] { seen[static_cast<std::size_t>(p)].push_back(i); });
     });
   }
   for (auto& t : threads) t.join();
@@ -96,6 +99,80 @@ TEST(Executor, AnIdleThreadUsesNoProcessor) {
   EXPECT_GT(before, 0);
   std::this_thread::sleep_for(300ms);
   EXPECT_LT(e.processor_seconds() - before, 0.005);
+}
+
+TEST(Executor, ATaskMayPostMoreThanTheRingHolds) {
+  auto& e = make("self");
+  std::vector<int> seen;
+  e.post([&] {
+    for (int i = 0; i < 3 * static_cast<int>(Executor::capacity); ++i)
+      e.post([&seen, i] { seen.push_back(i); });
+  });
+  drain(e);
+  while (e.pending() > 0) drain(e);
+  ASSERT_EQ(seen.size(), 3 * Executor::capacity);
+  for (std::size_t i = 0; i < seen.size(); ++i) ASSERT_EQ(seen[i], static_cast<int>(i));
+}
+
+// Upstream waits for room downstream, so downstream must not wait for room upstream.
+TEST(Executor, ADownstreamThreadNeverWaitsForAFullUpstreamRing) {
+  auto& up = *new Executor("up", Stage::upstream);
+  auto& down = *new Executor("down", Stage::downstream);
+  std::atomic<bool> filled{false};
+  std::atomic<std::size_t> ran{0};
+  up.post([&] { filled.wait(false); });
+  down.post([&] {
+    for (std::size_t i = 0; i < 2 * Executor::capacity; ++i) up.post([&] { ++ran; });
+    filled = true;
+    filled.notify_all();
+  });
+  drain(down);
+  while (ran < 2 * Executor::capacity) std::this_thread::sleep_for(1ms);
+}
+
+TEST(Executor, AnEscapedExceptionIsKeptAndTheThreadGoesOn) {
+  trace::log::configure("off");
+  auto& e = make("throwing");
+  const auto token = std::make_shared<int>(1);
+  e.post([token] { throw std::runtime_error("the first"); });
+  e.post([token] { throw 7; });
+  bool ran = false;
+  e.post([&ran] { ran = true; });
+  drain(e);
+  EXPECT_TRUE(ran);
+  EXPECT_EQ(token.use_count(), 1);
+  const auto error = e.take_error();
+  ASSERT_TRUE(error);
+  try {
+    std::rethrow_exception(error);
+  } catch (const InternalError& x) {
+    EXPECT_NE(std::string(x.what()).find("[throwing]"), std::string::npos);
+    EXPECT_NE(std::string(x.what()).find("the first"), std::string::npos);
+  }
+  EXPECT_FALSE(e.take_error());
+  trace::log::configure("warn");
+}
+
+TEST(Executor, EndsAfterRunningWhatWasPosted) {
+  int ran = 0;
+  {
+    Executor e("ending");
+    for (int i = 0; i < 500; ++i) e.post_quiet([&ran] { ++ran; });
+  }
+  EXPECT_EQ(ran, 500);
+  { const Executor never_used("unused"); }
+}
+
+TEST(Executor, DeviceThreadsDoNotTakeTheProgramsSignals) {
+  auto& e = make("signals");
+  bool blocked = false;
+  e.post([&blocked] {
+    sigset_t mask;
+    pthread_sigmask(SIG_BLOCK, nullptr, &mask);
+    blocked = sigismember(&mask, SIGINT) && sigismember(&mask, SIGTERM) && !sigismember(&mask, SIGSEGV);
+  });
+  drain(e);
+  EXPECT_TRUE(blocked);
 }
 
 TEST(Executor, TasksReleaseWhatTheyCaptured) {

@@ -18,8 +18,8 @@ TEST(MemoryPool, AlignsAndGivesAtLeastWhatWasAsked) {
     ASSERT_NE(block.data, nullptr);
     EXPECT_GE(block.size, bytes);
     EXPECT_LE(block.size, std::max<std::size_t>(bytes * 5 / 4 + 64, 64)) << bytes;
-    EXPECT_TRUE(aligned(block.data, 64));
-    if (bytes > (16u << 10)) EXPECT_TRUE(aligned(block.data, 4096)) << bytes;
+    const std::size_t alignment = bytes >= (2u << 20) ? 2u << 20 : bytes >= (16u << 10) ? 4096 : 64;
+    EXPECT_TRUE(aligned(block.data, alignment)) << bytes;
     std::memset(block.data, 0xab, block.size);
     auto* begin = static_cast<std::byte*>(block.data);
     for (const auto& [b, e] : taken) EXPECT_TRUE(begin + block.size <= b || begin >= e);
@@ -29,7 +29,8 @@ TEST(MemoryPool, AlignsAndGivesAtLeastWhatWasAsked) {
 
 TEST(MemoryPool, ReusesFreedBlocksOfAnyUse) {
   MemoryPool pool(std::size_t{1} << 32);
-  for (const std::size_t bytes : {std::size_t{100}, std::size_t{5000}, std::size_t{300000}, std::size_t{64} << 20}) {
+  for (const std::size_t bytes :
+       {std::size_t{100}, std::size_t{5000}, std::size_t{300000}, std::size_t{64} << 20}) {
     const auto a = pool.allocate(bytes);
     pool.free(a);
     const auto b = pool.allocate(bytes - bytes / 50);
@@ -49,6 +50,33 @@ TEST(MemoryPool, RefusesWhatIsNotThereAndGoesOn) {
   pool.free(a);
   // The freed block is of another size class: it must be given back for this one to fit.
   EXPECT_NE(pool.allocate(std::size_t{40} << 20).data, nullptr);
+}
+
+TEST(MemoryPool, KeepsAFreedSmallBlockForItsOwnSize) {
+  MemoryPool pool(std::size_t{1} << 30);
+  const auto small = pool.allocate(640), other = pool.allocate(700);
+  pool.free(small);
+  EXPECT_NE(pool.allocate(700).data, small.data);
+  EXPECT_EQ(pool.allocate(600).data, small.data);
+  pool.free(other);
+}
+
+TEST(MemoryPool, GrowsByChunksAndTrimGivesTheUnusedOnesBack) {
+  MemoryPool pool(std::size_t{1} << 30);
+  std::vector<MemoryPool::Block> blocks;
+  for (int i = 0; i < 100; ++i) blocks.push_back(pool.allocate(100 << 10));  // 20 to a chunk
+  const auto full = pool.reserved();
+  EXPECT_GE(full, 100u * (100 << 10));
+  const auto last = blocks.back();
+  blocks.pop_back();
+  for (const auto& b : blocks) pool.free(b);
+  EXPECT_EQ(pool.reserved(), full);
+  pool.trim();
+  EXPECT_EQ(pool.reserved(), std::size_t{2} << 20);
+  std::memset(last.data, 1, last.size);
+  for (int i = 0; i < 100; ++i) blocks[static_cast<std::size_t>(i % 99)] = pool.allocate(100 << 10);
+  for (const auto& b : blocks) std::memset(b.data, 2, b.size);
+  pool.free(last);
 }
 
 TEST(MemoryPool, TrimGivesUnusedLargeBlocksBack) {

@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "base/check.hpp"
 #include "trace/log.hpp"
 #include "trace/span.hpp"
 #include "trace/thread.hpp"
