@@ -99,7 +99,7 @@ class Generator {
   }
 
   void statement(int depth, bool together) {
-    switch (number(depth > 0 ? 14 : 8)) {
+    switch (number(depth > 0 ? 16 : 8)) {
       case 0:
         varying_.push_back(combine(any_value(), any_value()));
         return;
@@ -151,7 +151,7 @@ class Generator {
       case 12:
         return counted_while(depth, together);
       default:
-        if (together && options_.returns && chance(4)) if_(uniform_value() % 5 == 4, [] { return_(); });
+        if (together && options_.returns) if_(uniform_value() % 5 == 4, [] { return_(); });
     }
   }
 

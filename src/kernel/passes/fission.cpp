@@ -42,6 +42,7 @@ class Fission {
   Kernel run() {
     expand_local_arrays();
     if (returns_) prepare_returns();
+    linear_ = plan_.region_in_loop.size() != 1 || plan_.region_in_loop[0];
     builder_.set_cube_dim({1, 1, 1});
     block(body_);
     return builder_.finish();
@@ -148,7 +149,8 @@ class Fission {
     std::vector<const Instruction*> rest;
     for (std::size_t n = part.first; n < part.last; ++n)
       if (!hoist(b.instructions[n])) rest.push_back(&b.instructions[n]);
-    if (rest.empty()) return;
+    if (std::all_of(rest.begin(), rest.end(), [&](const Instruction* i) { return note_recomputable(*i); }))
+      return;
     top_level_uniform_.clear();
     unit_loops([&] {
       fetch(rest, id);
@@ -203,7 +205,8 @@ class Fission {
     axis(2, [&] {
       axis(1, [&] {
         axis(0, [&] {
-          unit_ = convert((position_[2] * dim_[1] + position_[1]) * dim_[0] + position_[0], Scalar::i64);
+          if (linear_)
+            unit_ = convert((position_[2] * dim_[1] + position_[1]) * dim_[0] + position_[0], Scalar::i64);
           body();
         });
       });
@@ -261,27 +264,28 @@ class Fission {
   void keep(const Instruction& i) {
     const ValueId v = i.result;
     if (v == no_value) return;
-    if (uniformity_.varying[v]) note_recomputable(i);
-    if (!plan_.escapes[v] || again_[v] != nullptr) return;
+    const bool again = note_recomputable(i);
+    if (!plan_.escapes[v] || again) return;
     const Val value = builder_.value(renamed_[v]);
     if (uniformity_.varying[v]) return slot(v).store(spill_index(v), value, {.flags = aligned});
     slot(v).store(0, value, {.flags = aligned});
     top_level_uniform_.push_back(v);
   }
 
-  /// Pure, made of the position and of values known outside the unit loops, and short.
-  void note_recomputable(const Instruction& i) {
+  /// Pure, differs between units, made of the position and of values known outside the unit loops, and short.
+  bool note_recomputable(const Instruction& i) {
     constexpr int limit = 16;
-    if (!is_pure(i.opcode)) return;
+    if (!is_pure(i.opcode) || !uniformity_.varying[i.result]) return false;
     int cost = 1;
     for (const ValueId v : i.operands) {
       if (outside_[v]) continue;
-      if (again_[v] == nullptr) return;
+      if (again_[v] == nullptr) return false;
       cost += again_cost_[v];
     }
-    if (cost > limit) return;
+    if (cost > limit) return false;
     again_[i.result] = &i;
     again_cost_[i.result] = cost;
+    return true;
   }
 
   // --- instructions inside the unit loops
@@ -382,7 +386,8 @@ class Fission {
   FissionPlan plan_;
   Uniformity uniformity_;
   bool returns_, one_region_ = false;
-  Block body_;  // of the old kernel
+  bool linear_ = false;  // the unit's linear position is needed
+  Block body_;           // of the old kernel
   Builder builder_;
   int next_region_ = 0;
   std::vector<ValueId> renamed_;            // old value -> new value, in the region at hand or outside
