@@ -166,7 +166,7 @@ class Reduction {
       totals[0] = total;
       return;
     }
-    constexpr std::int64_t rows_at_once = 128;  // summed in the compute type before they join the total
+    constexpr std::int64_t rows_at_once = 32;  // summed in the compute type before they join the total
     const auto n = width(unit);
     const auto outer = unit / column_blocks() * walk_.reduced, column = first_column(unit);
     std::fill(totals, totals + n, identity());

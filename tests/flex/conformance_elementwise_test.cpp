@@ -1,0 +1,9 @@
+#include "conformance/elementwise_cases.hpp"
+#include "flex/flex.hpp"
+
+namespace strata::conformance {
+
+INSTANTIATE_TEST_SUITE_P(Flex, ElementwiseConformance,
+                         testing::Values(Place{"flex", []() -> Backend& { return flex::instance(); }}), place_name);
+
+}  // namespace strata::conformance

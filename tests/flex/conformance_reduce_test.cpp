@@ -1,0 +1,9 @@
+#include "conformance/reduce_cases.hpp"
+#include "flex/flex.hpp"
+
+namespace strata::conformance {
+
+INSTANTIATE_TEST_SUITE_P(Flex, ReduceConformance,
+                         testing::Values(Place{"flex", []() -> Backend& { return flex::instance(); }}), place_name);
+
+}  // namespace strata::conformance
