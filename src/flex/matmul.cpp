@@ -136,8 +136,9 @@ bool fold(Problem& p) {
 
 bool through_onednn(Problem p, const FlexValue& a, const FlexValue& b, FlexValue& out) {
   std::int64_t inner = 1, a_step = 0, b_step = 0;
-  if (!fold(p)) {  // the innermost axis of the batch goes into the primitive, the others loop
-    const int last = p.batch.rank() - 1;
+  const int last = fold(p) ? -1 : p.batch.rank() - 1;
+  if (last >= 0 &&
+      (p.a_batch[last] != 0 || p.b_batch[last] != 0)) {  // this axis goes into the primitive, others loop
     inner = p.batch[last];
     a_step = p.a_batch[last];
     b_step = p.b_batch[last];

@@ -9,7 +9,8 @@ class LayoutConformance : public Conformance {};
 
 TEST_P(LayoutConformance, RoundTripOfEveryDtypeAndLayout) {
   for (auto dtype : all_dtypes) {
-    for (const auto& shape : {Shape{}, Shape{0}, Shape{1}, Shape{5}, Shape{2, 0, 3}, Shape{3, 5, 7}, Shape{100, 70}}) {
+    for (const auto& shape :
+         {Shape{}, Shape{0}, Shape{1}, Shape{5}, Shape{2, 0, 3}, Shape{3, 5, 7}, Shape{100, 70}}) {
       for (auto layout : all_layouts) {
         SCOPED_TRACE(std::string(name_of(dtype)) + shape.to_string() + name_of(layout));
         const auto x = sample(backend(), dtype, shape, layout, 1);
@@ -22,7 +23,8 @@ TEST_P(LayoutConformance, RoundTripOfEveryDtypeAndLayout) {
 TEST_P(LayoutConformance, ReshapeKeepsRowMajorOrder) {
   for (auto dtype : all_dtypes) {
     for (auto layout : all_layouts) {
-      for (const auto& shape : {Shape{105}, Shape{15, 7}, Shape{5, 3, 7}, Shape{1, 3, 1, 35}, Shape{7, 5, 3}}) {
+      for (const auto& shape :
+           {Shape{105}, Shape{15, 7}, Shape{5, 3, 7}, Shape{1, 3, 1, 35}, Shape{7, 5, 3}}) {
         SCOPED_TRACE(std::string(name_of(dtype)) + shape.to_string() + name_of(layout));
         const auto x = sample(backend(), dtype, {3, 5, 7}, layout, 1);
         expect_equal(bridge::reshape(x.value, shape), {dtype, shape, x.array.values});
@@ -30,7 +32,8 @@ TEST_P(LayoutConformance, ReshapeKeepsRowMajorOrder) {
     }
   }
   expect_equal(bridge::reshape(upload(backend(), {DType::f32, {1, 1}, {4}}), {}), {DType::f32, {}, {4}});
-  expect_equal(bridge::reshape(upload(backend(), {DType::f32, {0, 3}, {}}), {7, 0}), {DType::f32, {7, 0}, {}});
+  expect_equal(bridge::reshape(upload(backend(), {DType::f32, {0, 3}, {}}), {7, 0}),
+               {DType::f32, {7, 0}, {}});
 }
 
 TEST_P(LayoutConformance, ViewsOfViews) {
@@ -59,7 +62,8 @@ TEST_P(LayoutConformance, ExpandRepeats) {
     const auto expanded = bridge::expand(upload(backend(), a), {2, 3, 4});
     expect_equal(expanded, remap(a, {2, 3, 4}, [](const Index& i) { return Index{i[1], 0}; }));
     const auto scalar = random_array(dtype, {}, 1);
-    expect_equal(bridge::expand(upload(backend(), scalar), {3}), {dtype, {3}, std::vector<Exact>(3, scalar.values[0])});
+    expect_equal(bridge::expand(upload(backend(), scalar), {3}),
+                 {dtype, {3}, std::vector<Exact>(3, scalar.values[0])});
     expect_equal(bridge::expand(upload(backend(), a), {0, 3, 4}), {dtype, {0, 3, 4}, {}});
   }
 }
@@ -116,7 +120,8 @@ TEST_P(LayoutConformance, SourcesStayUnchanged) {
   expect_equal(source, {DType::i64, {3}, {1, 2, 3}});
 
   const auto b = upload(backend(), {DType::boolean, {2, 2}, {1, 0, 1, 1}});
-  expect_equal(bridge::binary(op::BinaryKind::bit_and, b, bridge::transpose(b)), {DType::boolean, {2, 2}, {1, 0, 0, 1}});
+  expect_equal(bridge::binary(op::BinaryKind::bit_and, b, bridge::transpose(b)),
+               {DType::boolean, {2, 2}, {1, 0, 0, 1}});
   expect_equal(b, {DType::boolean, {2, 2}, {1, 0, 1, 1}});
 
   const auto x = upload(backend(), {DType::f32, {2, 2}, {1, 2, 3, 4}});
@@ -133,8 +138,9 @@ TEST_P(LayoutConformance, LargeTransposesAndCopies) {
       SCOPED_TRACE(std::string(name_of(dtype)) + name_of(layout));
       const auto x = sample(backend(), dtype, {130, 3, 300}, layout, 2);
       expect_equal(bridge::reshape(bridge::permute(x.value, {2, 1, 0}), {300 * 3 * 130}),
-                   {dtype, {300 * 3 * 130},
-                    remap(x.array, {300, 3, 130}, [](const Index& i) { return Index{i[2], i[1], i[0]}; }).values});
+                   {dtype, {300 * 3 * 130}, remap(x.array, {300, 3, 130}, [](const Index& i) {
+                                              return Index{i[2], i[1], i[0]};
+                                            }).values});
     }
   }
 }

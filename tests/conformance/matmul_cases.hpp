@@ -65,24 +65,24 @@ inline void check_matmul(const Sample& a, const Sample& b) {
   const auto k = static_cast<Exact>(a.array.shape.back());
   expect_equal(bridge::matmul(a.value, b.value), expected.product,
                is_float(dtype) ? Tolerance([&](std::size_t i) {
-                                   return accumulator_epsilon(dtype) * (k + 2) * expected.magnitude[i] +
-                                          epsilon(dtype) * std::abs(expected.product.values[i]) +
-                                          smallest_subnormal(dtype);
-                                 })
+                 return accumulator_epsilon(dtype) * (k + 2) * expected.magnitude[i] +
+                        epsilon(dtype) * std::abs(expected.product.values[i]) + smallest_subnormal(dtype);
+               })
                                : Tolerance{});
 }
 
 TEST_P(MatmulConformance, EveryDtypeAndLayout) {
-  const std::pair<Shape, Shape> shapes[] = {
-      {{2, 2}, {2, 2}}, {{1, 5}, {5, 1}},     {{1, 37}, {37, 19}}, {{19, 37}, {37, 1}},
-      {{7, 3}, {3, 9}}, {{33, 17}, {17, 65}}, {{64, 48}, {48, 32}}};
+  const std::pair<Shape, Shape> shapes[] = {{{2, 2}, {2, 2}},    {{1, 5}, {5, 1}}, {{1, 37}, {37, 19}},
+                                            {{19, 37}, {37, 1}}, {{7, 3}, {3, 9}}, {{33, 17}, {17, 65}},
+                                            {{64, 48}, {48, 32}}};
   for (auto dtype : numbers()) {
     for (const auto& [left, right] : shapes) {
       for (auto layout_a : all_layouts) {
         for (auto layout_b : {Layout::contiguous, layout_a}) {
-          SCOPED_TRACE(std::string(name_of(dtype)) + left.to_string() + name_of(layout_a) + " x " + right.to_string() +
-                       name_of(layout_b));
-          check_matmul(sample(backend(), dtype, left, layout_a, 1), sample(backend(), dtype, right, layout_b, 2));
+          SCOPED_TRACE(std::string(name_of(dtype)) + left.to_string() + name_of(layout_a) + " x " +
+                       right.to_string() + name_of(layout_b));
+          check_matmul(sample(backend(), dtype, left, layout_a, 1),
+                       sample(backend(), dtype, right, layout_b, 2));
         }
       }
     }
@@ -90,13 +90,15 @@ TEST_P(MatmulConformance, EveryDtypeAndLayout) {
 }
 
 TEST_P(MatmulConformance, BatchesBroadcast) {
-  const std::pair<Shape, Shape> shapes[] = {
-      {{3, 8, 9}, {3, 9, 10}}, {{3, 8, 9}, {9, 10}},         {{8, 9}, {3, 9, 10}},       {{1, 8, 9}, {4, 9, 10}},
-      {{5, 1, 9}, {9, 10}},    {{2, 3, 8, 9}, {2, 1, 9, 4}}, {{2, 1, 8, 9}, {3, 9, 4}},  {{4, 1, 2, 2}, {1, 5, 2, 2}}};
+  const std::pair<Shape, Shape> shapes[] = {{{3, 8, 9}, {3, 9, 10}},   {{3, 8, 9}, {9, 10}},
+                                            {{8, 9}, {3, 9, 10}},      {{1, 8, 9}, {4, 9, 10}},
+                                            {{5, 1, 9}, {9, 10}},      {{2, 3, 8, 9}, {2, 1, 9, 4}},
+                                            {{2, 1, 8, 9}, {3, 9, 4}}, {{4, 1, 2, 2}, {1, 5, 2, 2}}};
   for (auto dtype : {DType::f64, DType::f32, DType::f16, DType::bf16, DType::i64, DType::u8}) {
     for (const auto& [left, right] : shapes) {
       for (auto layout : all_layouts) {
-        SCOPED_TRACE(std::string(name_of(dtype)) + left.to_string() + " x " + right.to_string() + name_of(layout));
+        SCOPED_TRACE(std::string(name_of(dtype)) + left.to_string() + " x " + right.to_string() +
+                     name_of(layout));
         check_matmul(sample(backend(), dtype, left, layout, 1), sample(backend(), dtype, right, layout, 2));
       }
     }
@@ -109,7 +111,8 @@ TEST_P(MatmulConformance, TransposedOperands) {
     const auto swap = [](const Array& x) {
       return remap(x, {x.shape[1], x.shape[0]}, [](const Index& i) { return Index{i[1], i[0]}; });
     };
-    check_matmul({bridge::transpose(upload(backend(), a)), swap(a)}, {bridge::transpose(upload(backend(), b)), swap(b)});
+    check_matmul({bridge::transpose(upload(backend(), a)), swap(a)},
+                 {bridge::transpose(upload(backend(), b)), swap(b)});
   }
 }
 
@@ -139,7 +142,8 @@ TEST_P(MatmulConformance, HalvesRoundOnce) {
 
 TEST_P(MatmulConformance, IntegersWrap) {
   const Array a{DType::i32, {1, 2}, {2147483647, 1}}, b{DType::i32, {2, 1}, {1, 1}};
-  expect_equal(bridge::matmul(upload(backend(), a), upload(backend(), b)), {DType::i32, {1, 1}, {-2147483648.0L}});
+  expect_equal(bridge::matmul(upload(backend(), a), upload(backend(), b)),
+               {DType::i32, {1, 1}, {-2147483648.0L}});
   const Array c{DType::u8, {1, 2}, {200, 100}}, d{DType::u8, {2, 1}, {1, 1}};
   expect_equal(bridge::matmul(upload(backend(), c), upload(backend(), d)), {DType::u8, {1, 1}, {44}});
 }

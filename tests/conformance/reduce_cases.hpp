@@ -40,7 +40,8 @@ inline Exact reduce_values(ReduceKind kind, DType t, const std::vector<Exact>& x
   return static_cast<Exact>(whole / n - (whole % n != 0 && whole < 0));
 }
 
-inline ReferenceReduction reference_reduce(ReduceKind kind, const Array& x, const Axes& axes, bool keep_dims) {
+inline ReferenceReduction reference_reduce(ReduceKind kind, const Array& x, const Axes& axes,
+                                           bool keep_dims) {
   ReferenceReduction out{{x.dtype, {}, {}}, {}, 1};
   Shape kept;
   for (int i = 0; i < x.shape.rank(); ++i) {
@@ -67,7 +68,8 @@ inline ReferenceReduction reference_reduce(ReduceKind kind, const Array& x, cons
     Exact magnitude = 0;
     for (auto v : group) magnitude += std::abs(v);
     if (kind == ReduceKind::mean) magnitude /= static_cast<Exact>(std::max<std::size_t>(group.size(), 1));
-    if (kind == ReduceKind::prod) magnitude = std::abs(out.result.values.back()) * static_cast<Exact>(group.size());
+    if (kind == ReduceKind::prod)
+      magnitude = std::abs(out.result.values.back()) * static_cast<Exact>(group.size());
     out.magnitude.push_back(magnitude);
   }
   return out;
@@ -188,9 +190,11 @@ TEST_P(ReduceConformance, HalvesAccumulateInSinglePrecision) {
   const Array x{DType::f16, {8}, {32000, 32000, 32000, 32000, -32000, -32000, -32000, -32000}};
   expect_equal(bridge::reduce(ReduceKind::sum, upload(backend(), x), {0}, false), {DType::f16, {}, {0}});
   const Array ones{DType::f16, {4096}, std::vector<Exact>(4096, 1)};
-  expect_equal(bridge::reduce(ReduceKind::sum, upload(backend(), ones), {0}, false), {DType::f16, {}, {4096}});
+  expect_equal(bridge::reduce(ReduceKind::sum, upload(backend(), ones), {0}, false),
+               {DType::f16, {}, {4096}});
   const auto tall = bridge::expand(bridge::reshape(upload(backend(), ones), {4096, 1}), {4096, 40});
-  expect_equal(bridge::reduce(ReduceKind::sum, tall, {0}, false), {DType::f16, {40}, std::vector<Exact>(40, 4096)});
+  expect_equal(bridge::reduce(ReduceKind::sum, tall, {0}, false),
+               {DType::f16, {40}, std::vector<Exact>(40, 4096)});
 }
 
 TEST_P(ReduceConformance, LongSumsStayAccurate) {

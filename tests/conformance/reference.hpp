@@ -1,5 +1,5 @@
-/// A slow, plain model of the operations: every tensor is a list of long doubles (which hold each f64 and each i64
-/// exactly), every operation a loop over indices. Backends are compared with it.
+/// A slow, plain model of the operations: every tensor is a list of long doubles (which hold each f64 and
+/// each i64 exactly), every operation a loop over indices. Backends are compared with it.
 #pragma once
 
 #include <cmath>
@@ -66,33 +66,48 @@ inline Index index_of(const Shape& shape, std::int64_t position) {
 /// Distance between 1 and the next number of a float type.
 inline Exact epsilon(DType t) {
   switch (t) {
-    case DType::f64: return 0x1p-52L;
-    case DType::f32: return 0x1p-23L;
-    case DType::f16: return 0x1p-10L;
-    case DType::bf16: return 0x1p-7L;
-    default: return 0;
+    case DType::f64:
+      return 0x1p-52L;
+    case DType::f32:
+      return 0x1p-23L;
+    case DType::f16:
+      return 0x1p-10L;
+    case DType::bf16:
+      return 0x1p-7L;
+    default:
+      return 0;
   }
 }
 /// The precision a reduction or product of `t` accumulates in.
 inline Exact accumulator_epsilon(DType t) { return std::min(epsilon(t), epsilon(DType::f32)); }
 inline Exact smallest_subnormal(DType t) {
   switch (t) {
-    case DType::f64: return 0x1p-1074L;
-    case DType::f32: return 0x1p-149L;
-    case DType::f16: return 0x1p-24L;
-    case DType::bf16: return 0x1p-133L;
-    default: return 0;
+    case DType::f64:
+      return 0x1p-1074L;
+    case DType::f32:
+      return 0x1p-149L;
+    case DType::f16:
+      return 0x1p-24L;
+    case DType::bf16:
+      return 0x1p-133L;
+    default:
+      return 0;
   }
 }
 
 /// x as `t` can hold it: floats round to nearest, integers wrap.
 inline Exact rounded(DType t, Exact x) {
   switch (t) {
-    case DType::f64: return static_cast<double>(x);
-    case DType::f32: return static_cast<float>(x);
-    case DType::f16: return static_cast<float>(Float16(static_cast<float>(x)));
-    case DType::bf16: return static_cast<float>(BFloat16(static_cast<float>(x)));
-    default: return x;
+    case DType::f64:
+      return static_cast<double>(x);
+    case DType::f32:
+      return static_cast<float>(x);
+    case DType::f16:
+      return static_cast<float>(Float16(static_cast<float>(x)));
+    case DType::bf16:
+      return static_cast<float>(BFloat16(static_cast<float>(x)));
+    default:
+      return x;
   }
 }
 inline std::int64_t wrapped(DType t, std::uint64_t x) {
@@ -135,7 +150,8 @@ inline ValueRef upload(Backend& backend, const Array& a) { return backend.from_d
 inline Exact broadcast_at(const Array& a, const Index& index) {
   Index own(a.shape.size());
   const auto lead = index.size() - own.size();
-  for (std::size_t i = 0; i < own.size(); ++i) own[i] = a.shape[static_cast<int>(i)] == 1 ? 0 : index[lead + i];
+  for (std::size_t i = 0; i < own.size(); ++i)
+    own[i] = a.shape[static_cast<int>(i)] == 1 ? 0 : index[lead + i];
   return a.at(own);
 }
 
@@ -152,8 +168,8 @@ inline Shape broadcast_shape(const Shape& a, const Shape& b) {
 // ---- inputs in every layout
 
 enum class Layout { contiguous, permuted, sliced, flipped, expanded };
-inline constexpr Layout all_layouts[] = {Layout::contiguous, Layout::permuted, Layout::sliced, Layout::flipped,
-                                         Layout::expanded};
+inline constexpr Layout all_layouts[] = {Layout::contiguous, Layout::permuted, Layout::sliced,
+                                         Layout::flipped, Layout::expanded};
 inline std::string name_of(Layout l) {
   constexpr const char* names[] = {"contiguous", "permuted", "sliced", "flipped", "expanded"};
   return names[static_cast<int>(l)];
@@ -166,7 +182,8 @@ struct Sample {
 };
 
 /// Random elements: floats in [-3, 3], integers in [-9, 9] (u8: 0..9), bools; `extra` values come first.
-inline Array random_array(DType dtype, const Shape& shape, unsigned seed, const std::vector<Exact>& extra = {}) {
+inline Array random_array(DType dtype, const Shape& shape, unsigned seed,
+                          const std::vector<Exact>& extra = {}) {
   std::mt19937 generator(seed * 7919 + static_cast<unsigned>(dtype));
   Array a{dtype, shape, {}};
   for (std::int64_t i = 0; i < shape.product(); ++i) {
@@ -187,12 +204,14 @@ inline Array random_array(DType dtype, const Shape& shape, unsigned seed, const 
 /// `shape` where element i is `from(i)`'s element of `source`.
 inline Array remap(const Array& source, const Shape& shape, const std::function<Index(const Index&)>& from) {
   Array out{source.dtype, shape, {}};
-  for (std::int64_t i = 0; i < shape.product(); ++i) out.values.push_back(source.at(from(index_of(shape, i))));
+  for (std::int64_t i = 0; i < shape.product(); ++i)
+    out.values.push_back(source.at(from(index_of(shape, i))));
   return out;
 }
 
-/// Puts the elements of `a` on the backend so that it sees them through strides of the wanted kind. An expanded value
-/// repeats its first slice along axis 0, so its elements differ from `a`'s: read them from the sample.
+/// Puts the elements of `a` on the backend so that it sees them through strides of the wanted kind. An
+/// expanded value repeats its first slice along axis 0, so its elements differ from `a`'s: read them from the
+/// sample.
 inline Sample place(Backend& backend, Array a, Layout layout) {
   const int rank = a.shape.rank();
   if (rank == 0 || layout == Layout::contiguous) return {upload(backend, a), a};
@@ -222,7 +241,8 @@ inline Sample place(Backend& backend, Array a, Layout layout) {
       Axes axes;
       for (int i = 0; i < rank; ++i) axes.push_back(i);
       const auto stored = remap(a, a.shape, [&](Index i) {
-        for (int k = 0; k < rank; ++k) i[static_cast<std::size_t>(k)] = a.shape[k] - 1 - i[static_cast<std::size_t>(k)];
+        for (int k = 0; k < rank; ++k)
+          i[static_cast<std::size_t>(k)] = a.shape[k] - 1 - i[static_cast<std::size_t>(k)];
         return i;
       });
       return {bridge::flip(upload(backend, stored), axes), a};
@@ -270,7 +290,8 @@ inline void expect_equal(const ValueRef& actual, const Array& expected, const To
 }
 
 /// The fixture: a backend by name. Instantiate a suite with
-///   INSTANTIATE_TEST_SUITE_P(Flex, ElementwiseConformance, testing::Values(Place{"flex", make}), place_name);
+///   INSTANTIATE_TEST_SUITE_P(Flex, ElementwiseConformance, testing::Values(Place{"flex", make}),
+///   place_name);
 struct Place {
   std::string name;
   std::function<Backend&()> make;

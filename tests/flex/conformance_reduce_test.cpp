@@ -4,6 +4,7 @@
 namespace strata::conformance {
 
 INSTANTIATE_TEST_SUITE_P(Flex, ReduceConformance,
-                         testing::Values(Place{"flex", []() -> Backend& { return flex::instance(); }}), place_name);
+                         testing::Values(Place{"flex", []() -> Backend& { return flex::instance(); }}),
+                         place_name);
 
 }  // namespace strata::conformance
