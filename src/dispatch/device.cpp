@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "codegen/compiler.hpp"
 #include "dispatch/entry.hpp"
 #include "flex/flex.hpp"
 #include "runtime/cpu/cpu_client.hpp"
@@ -40,6 +41,15 @@ Device Device::named(std::string_view name) {
 std::vector<Device::Listing> Device::list() {
   const auto cpu = runtime::cpu::availability();
   return {{"flex", true, strata::flex::description()}, {"cpu", cpu.available, cpu.description}};
+}
+
+Device::Statistics Device::statistics() const {
+  const auto* entry = entry_;
+  while (entry->inner()) entry = entry->inner();
+  if (!entry->client()) return {};
+  const auto c = entry->client()->counters();
+  return {c.launches,      c.probe_launches, c.compiles,   c.cache_hits,
+          c.bytes_in_use,  c.bytes_reserved, c.bytes_peak, codegen::module_loaded()};
 }
 
 Device Device::autodiff(Checkpointing checkpointing) const {

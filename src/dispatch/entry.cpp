@@ -36,7 +36,7 @@ const Entry& add_locked(std::unique_ptr<const Entry> entry) {
 
 const Entry& flex() {
   static const Entry& entry =
-      add_locked(std::make_unique<Entry>(flex::instance(), "Flex", nullptr, Checkpointing::disabled));
+      add_locked(std::make_unique<Entry>(flex::instance(), "Flex"));
   return entry;
 }
 
@@ -44,7 +44,7 @@ const Entry& cpu() {
   static const Entry& entry = [&]() -> const Entry& {
     auto* cube = new cube::CubeBackend(runtime::cpu::client());
     auto* fusion = new fusion::Fusion(*cube, "DSU-cpu");
-    return add_locked(std::make_unique<Entry>(*fusion, "Cpu", nullptr, Checkpointing::disabled));
+    return add_locked(std::make_unique<Entry>(*fusion, "Cpu", nullptr, Checkpointing::disabled, &cube->client()));
   }();
   return entry;
 }

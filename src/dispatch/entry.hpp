@@ -4,18 +4,21 @@
 #include <string>
 
 #include "backend/backend.hpp"
+#include "runtime/client.hpp"
 #include "strata/device.hpp"
 
 namespace strata::dispatch {
 
 class Entry {
  public:
-  Entry(backend::Backend& stack, std::string structure, const Entry* under, Checkpointing checkpointing)
+  Entry(backend::Backend& stack, std::string structure, const Entry* under = nullptr,
+        Checkpointing checkpointing = Checkpointing::disabled, const runtime::Client* client = nullptr)
       : backend_(stack),
         name_("dispatch<" + std::string(stack.name()) + ">"),
         structure_(std::move(structure)),
         inner_(under),
-        checkpointing_(checkpointing) {}
+        checkpointing_(checkpointing),
+        client_(client) {}
 
   backend::Backend& backend() const { return backend_; }
   const std::string& name() const { return name_; }
@@ -23,12 +26,15 @@ class Entry {
   /// The device under one autodiff, or null.
   const Entry* inner() const { return inner_; }
   Checkpointing checkpointing() const { return checkpointing_; }
+  /// The device's client; null where there is none (flex) and for autodiff.
+  const runtime::Client* client() const { return client_; }
 
  private:
   backend::Backend& backend_;
   const std::string name_, structure_;
   const Entry* inner_;
   const Checkpointing checkpointing_;
+  const runtime::Client* client_;
 };
 
 /// The one place that knows which devices exist. Entries are made at first use and never destroyed, so that tensors in

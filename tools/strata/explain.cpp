@@ -1,0 +1,89 @@
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "codegen/compiler.hpp"
+#include "commands.hpp"
+#include "cube/cube_backend.hpp"
+#include "cube/matmul/matmul.hpp"
+#include "kernel/print.hpp"
+#include "output.hpp"
+#include "runtime/cpu/cpu_client.hpp"
+#include "strata/strata.hpp"
+
+namespace strata::tool {
+namespace {
+
+std::string code_of(const kernel::Kernel& kernel, const std::string& what) {
+  if (what == "ir") return kernel::print(kernel);
+  codegen::Target target;
+  auto format = codegen::Format::llvm_ir;
+  if (what == "asm") format = codegen::Format::assembly;
+  if (what == "ptx") {
+    format = codegen::Format::ptx;
+    target.kind = codegen::Target::Kind::ptx;
+  }
+  return codegen::compile(kernel, target, format).code;
+}
+
+}  // namespace
+
+int explain(const Global& global, const ExplainOptions& options) {
+  if (options.op != "matmul") throw ArgumentError(fmt::format("explain knows matmul, not \"{}\"", options.op));
+  const auto [m, n, k] = parse_shape(options.shape);
+  const auto dtype = parse_dtype(options.dtype);
+  const auto device = Device::named(options.device);
+  if (device.name().find("cube<") == std::string_view::npos) {
+    fmt::print("{} hands matmul to oneDNN on the calling thread; there is no choice of kernel to explain\n", device.name());
+    return 0;
+  }
+  cube::CubeBackend backend(runtime::cpu::client());
+  cube::matmul::Explanation e;
+  {
+    const Progress progress("tuning");
+    e = cube::matmul::explain(backend, m, n, k, dtype);
+  }
+  const auto& r = e.record;
+  const std::string code = options.show.empty() ? "" : code_of(*e.kernel, options.show);
+  if (global.json) {
+    nlohmann::json candidates = nlohmann::json::array();
+    for (const auto& c : r.candidates) {
+      candidates.push_back({{"name", c.name}, {"seconds", c.seconds}, {"skipped", c.skipped_reason}});
+    }
+    nlohmann::json out{{"problem", e.problem},
+                       {"device", device.name()},
+                       {"kernel", e.kernel->name},
+                       {"source", tune::name_of(r.source)},
+                       {"winner", r.winner},
+                       {"bound_seconds", r.bound_seconds},
+                       {"candidates", candidates},
+                       {"cubes", e.cubes},
+                       {"workspace_bytes", e.workspace_bytes},
+                       {"launches", r.launches},
+                       {"tuning_seconds", r.total_seconds}};
+    if (!code.empty()) out["code"] = code;
+    fmt::print("{}\n", out.dump(2));
+    return 0;
+  }
+  const double flops = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+  fmt::print("{} on {}\n", e.problem, device.name());
+  fmt::print("  kernel     {} ({})\n", e.kernel->name, tune::name_of(r.source));
+  fmt::print("  grid       {} x {} x {} cubes, {} bytes of workspace\n", e.cubes[0], e.cubes[1], e.cubes[2],
+             e.workspace_bytes);
+  if (r.bound_seconds > 0) {
+    fmt::print("  bound      {} ({:.0f} GFLOP/s){}\n", format_seconds(r.bound_seconds), flops / r.bound_seconds * 1e-9,
+               r.stopped_early ? "; tuning stopped early, the winner is close" : "");
+  }
+  if (r.launches > 0) {
+    fmt::print("  tuning     {} launches, {} of device time, {} in all\n", r.launches, format_seconds(r.device_seconds),
+               format_seconds(r.total_seconds));
+  }
+  for (const auto& c : r.candidates) {
+    const std::string time = c.seconds > 0 ? fmt::format("{:>10}  {:6.1f} GFLOP/s", format_seconds(c.seconds), flops / c.seconds * 1e-9)
+                                           : fmt::format("{:>10}  {:14}", "-", "");
+    fmt::print("  {} {:40} {}  {}\n", c.name == r.winner ? "*" : " ", c.name, time, c.skipped_reason);
+  }
+  if (!code.empty()) fmt::print("\n{}\n", code);
+  return 0;
+}
+
+}  // namespace strata::tool
