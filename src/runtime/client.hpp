@@ -59,6 +59,7 @@ class Buffer {
   void* data_ = nullptr;
   std::size_t taken_ = 0;  // what the pool really gave
   std::exception_ptr error_;
+  std::weak_ptr<backend::Ref<Buffer>> lent_;  // alive while a reader shares the memory
   Buffer* next_returned_ = nullptr;
 };
 using BufferRef = backend::Ref<Buffer>;
@@ -102,7 +103,7 @@ class Client {
   BufferRef allocate(std::size_t bytes) { return BufferRef(new Buffer(*this, bytes)); }
   /// Copies `bytes` from `data`, which is kept alive until then.
   virtual void write(BufferRef buffer, std::shared_ptr<const std::byte> data, std::size_t bytes) = 0;
-  /// The whole buffer.
+  /// The whole buffer. The bytes stay as they are, whatever is done to the buffer later.
   virtual Future<std::shared_ptr<const std::byte>> read(BufferRef buffer) = 0;
   /// Equal kernels give the same program.
   virtual ProgramRef program(std::shared_ptr<const kernel::Kernel> ir) = 0;
@@ -121,7 +122,8 @@ class Client {
   virtual std::vector<double> time(const Launch& launch, int repetitions) = 0;
   /// Runs once as a probe and blocks; throws as `time` does.
   void probe(const Launch& one) { time(one, 1); }
-  /// Ready when everything queued before it is done.
+  /// Ready when everything queued before it is done. Errors that belong to a buffer stay with it; a fault of
+  /// the device thread itself is thrown here.
   virtual Future<void> sync_async() = 0;
   void sync() { sync_async().get(); }
 
@@ -149,6 +151,7 @@ class Client {
   static void*& data_of(Buffer& b) { return b.data_; }
   static std::size_t& taken_of(Buffer& b) { return b.taken_; }
   static std::exception_ptr& error_of(Buffer& b) { return b.error_; }
+  static std::weak_ptr<BufferRef>& lent_of(Buffer& b) { return b.lent_; }
 
  private:
   std::atomic<Buffer*> returned_{nullptr};

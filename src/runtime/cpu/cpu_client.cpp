@@ -1,16 +1,11 @@
 #include "runtime/cpu/cpu_client.hpp"
 
-#include <sched.h>
-#include <unistd.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <thread>
-
-#include <fmt/format.h>
+#include <new>
 
 #include "base/check.hpp"
 #include "trace/log.hpp"
@@ -18,62 +13,14 @@
 #include "trace/thread.hpp"
 
 namespace strata::runtime::cpu {
-namespace {
 
 using Clock = std::chrono::steady_clock;
 
-int thread_count() {
-  if (const char* text = std::getenv("STRATA_NUM_THREADS")) {
-    const int n = std::atoi(text);
-    if (n >= 1 && n <= 1024) return n;
-    trace::log::warn_once(trace::log::Topic::runtime, "threads",
-                          "STRATA_NUM_THREADS=\"{}\" is not a number from 1 to 1024", text);
-  }
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-}
-
-std::size_t cache_bytes(int name, std::size_t usual) {
-  const long bytes = sysconf(name);
-  return bytes > 0 ? static_cast<std::size_t>(bytes) : usual;
-}
-
-std::size_t machine_memory() {
-  return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-}
-
-std::string model_name() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
-  }
-  return "CPU";
-}
-
-DeviceProperties properties_of(int threads) {
-  DeviceProperties p;
-  p.device = p.runtime = "cpu";
-  p.compiler = "llvm";
-  p.threads = threads;
-  p.vector_bytes = codegen::host_vector_bytes();
-  p.l1_bytes = cache_bytes(_SC_LEVEL1_DCACHE_SIZE, 32u << 10);
-  p.l2_bytes = cache_bytes(_SC_LEVEL2_CACHE_SIZE, 1u << 20);
-  p.max_shared_bytes = p.l1_bytes;
-  p.identity = fmt::format("cpu {} threads={}", codegen::host_identity(), threads);
-  return p;
-}
-
-}  // namespace
-
 CpuClient::CpuClient(const Options& options)
-    : properties_(properties_of(options.threads ? options.threads : thread_count())),
-      pool_(options.memory_limit ? options.memory_limit : machine_memory()),
-      team_(properties_.threads),
-      executor_("DSD-cpu") {
-  properties_.description =
-      fmt::format("{} threads, {}-bit vectors", properties_.threads, properties_.vector_bytes * 8);
-}
+    : properties_(properties_of_machine(options.threads ? options.threads : thread_count())),
+      pool_(options.memory_limit ? options.memory_limit : cpu::memory_limit()),
+      team_(properties_.threads, "DSW-cpu-"),
+      executor_("DSD-cpu", Stage::downstream) {}
 
 Counters CpuClient::counters() const {
   return {launches_.load(std::memory_order_relaxed),
@@ -86,24 +33,55 @@ Counters CpuClient::counters() const {
 }
 
 void* CpuClient::bind(Buffer& buffer) {
-  void*& data = data_of(buffer);
-  if (data) return data;
-  collect_returned([&](void* p, std::size_t taken) { pool_.free({p, taken}); });
+  if (!data_of(buffer)) {
+    collect();
+    reserve(buffer);
+  }
+  return data_of(buffer);
+}
+
+void CpuClient::reserve(Buffer& buffer) {
   trace::Span span("runtime", "reserve");
   span.field("bytes", buffer.bytes());
-  const auto block = pool_.allocate(std::max<std::size_t>(buffer.bytes(), 1));
+  const auto fails = faults_.allocation_fails(buffer.bytes());
+  const auto block = fails ? MemoryPool::Block() : pool_.allocate(std::max<std::size_t>(buffer.bytes(), 1));
   if (!block.data) {
     throw OutOfMemoryError(fmt::format("[{}] cannot allocate {} bytes: {} of {} bytes are in use",
                                        properties_.device, buffer.bytes(), pool_.in_use(), pool_.limit()));
   }
-  data = block.data;
+  data_of(buffer) = block.data;
   taken_of(buffer) = block.size;
   bytes_in_use_.store(pool_.in_use(), std::memory_order_relaxed);
   bytes_reserved_.store(pool_.reserved(), std::memory_order_relaxed);
-  if (pool_.in_use() > bytes_peak_.load(std::memory_order_relaxed)) {
-    bytes_peak_.store(pool_.in_use(), std::memory_order_relaxed);
-  }
-  return data;
+  bytes_peak_.store(std::max<std::uint64_t>(bytes_peak_.load(std::memory_order_relaxed), pool_.in_use()),
+                    std::memory_order_relaxed);
+}
+
+void CpuClient::collect() {
+  collect_returned([&](void* data, std::size_t taken) { pool_.free({data, taken}); });
+  bytes_in_use_.store(pool_.in_use(), std::memory_order_relaxed);
+}
+
+/// Before a write: leaves the memory to the readers that share it and gives the buffer a copy.
+void CpuClient::make_exclusive(Buffer& buffer) {
+  const auto readers = lent_of(buffer).lock();
+  if (!readers) return;
+  const BufferRef old(new Buffer(*this, buffer.bytes()));
+  std::swap(data_of(*old), data_of(buffer));
+  std::swap(taken_of(*old), taken_of(buffer));
+  lent_of(buffer).reset();
+  *readers = old;
+  copy(bind(buffer), data_of(*old), buffer.bytes());
+}
+
+void CpuClient::copy(void* to, const void* from, std::size_t bytes) {
+  const auto parts = static_cast<std::int64_t>((bytes + copy_part - 1) / copy_part);
+  team_.run(parts, [&](std::int64_t begin, std::int64_t end) {
+    const auto first = static_cast<std::size_t>(begin) * copy_part;
+    const auto last = std::min(static_cast<std::size_t>(end) * copy_part, bytes);
+    std::memcpy(static_cast<std::byte*>(to) + first, static_cast<const std::byte*>(from) + first,
+                last - first);
+  });
 }
 
 void CpuClient::write(BufferRef buffer, std::shared_ptr<const std::byte> data, std::size_t bytes) {
@@ -112,89 +90,112 @@ void CpuClient::write(BufferRef buffer, std::shared_ptr<const std::byte> data, s
     trace::Span span("runtime", "write");
     span.field("bytes", bytes);
     try {
-      std::memcpy(bind(*buffer), data.get(), bytes);
+      make_exclusive(*buffer);
+      copy(bind(*buffer), data.get(), bytes);
     } catch (...) {
-      error_of(*buffer) = std::current_exception();
+      if (!error_of(*buffer)) error_of(*buffer) = std::current_exception();
     }
   });
+  if (bytes >= copy_part) executor_.wake();  // a copy worth being done while the caller goes on
 }
 
 Future<std::shared_ptr<const std::byte>> CpuClient::read(BufferRef buffer) {
   Promise<std::shared_ptr<const std::byte>> promise;
   auto future = promise.future();
   executor_.post([this, buffer = std::move(buffer), promise = std::move(promise)]() mutable {
-    trace::Span span("runtime", "read");
-    span.field("bytes", buffer->bytes());
-    try {
-      if (error_of(*buffer)) std::rethrow_exception(error_of(*buffer));
-      const auto bytes = buffer->bytes();
-      auto copy =
-          std::shared_ptr<std::byte>(static_cast<std::byte*>(::operator new(bytes, std::align_val_t(64))),
-                                     [](std::byte* p) { ::operator delete(p, std::align_val_t(64)); });
-      std::memcpy(copy.get(), bind(*buffer), bytes);
-      promise.set_value(std::move(copy));
-    } catch (const std::bad_alloc&) {
-      promise.set_exception(std::make_exception_ptr(OutOfMemoryError(fmt::format(
-          "[{}] cannot allocate {} bytes of host memory for a read", properties_.device, buffer->bytes()))));
-    } catch (...) {
-      promise.set_exception(std::current_exception());
+    std::shared_ptr<const std::byte> result;
+    std::exception_ptr error;
+    {
+      trace::Span span("runtime", "read");
+      span.field("bytes", buffer->bytes());
+      try {
+        if (error_of(*buffer)) std::rethrow_exception(error_of(*buffer));
+        result = contents(buffer);
+      } catch (...) {
+        error = std::current_exception();
+      }
     }
+    error ? promise.set_exception(std::move(error)) : promise.set_value(std::move(result));
   });
   return future;
 }
 
+std::shared_ptr<const std::byte> CpuClient::contents(const BufferRef& buffer) {
+  const auto bytes = buffer->bytes();
+  const auto* data = static_cast<const std::byte*>(bind(*buffer));
+  if (bytes >= lend_from) {
+    auto readers = lent_of(*buffer).lock();
+    if (!readers) lent_of(*buffer) = readers = std::make_shared<BufferRef>(buffer);
+    return {std::move(readers), data};
+  }
+  auto* copy = static_cast<std::byte*>(::operator new(bytes, std::align_val_t(64), std::nothrow));
+  if (!copy) {
+    throw OutOfMemoryError(
+        fmt::format("[{}] cannot allocate {} bytes of host memory for a read", properties_.device, bytes));
+  }
+  std::memcpy(copy, data, bytes);
+  return {copy,
+          [](const std::byte* p) { ::operator delete(const_cast<std::byte*>(p), std::align_val_t(64)); }};
+}
+
 ProgramRef CpuClient::program(std::shared_ptr<const kernel::Kernel> ir) {
   const auto hash = kernel::hash(*ir);
-  const auto key = hash.to_string();
   const std::lock_guard lock(programs_mutex_);
-  if (const auto found = program_index_.find(key); found != program_index_.end()) {
+  if (const auto found = program_index_.find(hash); found != program_index_.end()) {
     programs_.splice(programs_.begin(), programs_, found->second);
     return *found->second;
   }
   if (program_index_.size() == program_capacity) {
-    program_index_.erase(programs_.back()->hash().to_string());
+    program_index_.erase(programs_.back()->hash());
     programs_.pop_back();
   }
   programs_.push_front(std::make_shared<CpuProgram>(std::move(ir), hash));
-  program_index_.emplace(key, programs_.begin());
+  program_index_.emplace(hash, programs_.begin());
   return programs_.front();
 }
 
 void CpuClient::precompile(std::span<const ProgramRef> programs) {
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
-    for (std::size_t i; (i = next.fetch_add(1)) < programs.size();) {
+    for (std::size_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < programs.size();) {
       try {
-        static_cast<CpuProgram&>(*programs[i]).entry(program_counts_);
+        static_cast<CpuProgram&>(*programs[i]).entry(program_counts_, faults_);
       } catch (...) {  // kept by the program: whoever launches it gets the error
       }
     }
   };
   std::vector<std::thread> helpers;
-  const auto wanted = std::min<std::size_t>(programs.size(), static_cast<std::size_t>(properties_.threads));
-  for (std::size_t i = 1; i < wanted; ++i) helpers.emplace_back(work);
+  const auto wanted = std::min(programs.size(), static_cast<std::size_t>(properties_.threads));
+  try {
+    for (std::size_t i = 1; i < wanted; ++i) {
+      helpers.push_back(start_thread(fmt::format("DSC-cpu-{}", i), work));
+    }
+  } catch (const RuntimeError& e) {
+    trace::log::warn(trace::log::Topic::compile, "compiling on fewer threads: {}", e.what());
+  }
   work();
   for (auto& t : helpers) t.join();
 }
 
 void CpuClient::launch(Launch launch) {
   if (launch.cubes[0] == 0 || launch.cubes[1] == 0 || launch.cubes[2] == 0) return;
-  executor_.post([this, launch = std::make_unique<Launch>(std::move(launch))] { run(*launch); });
+  executor_.post([this, launch = std::move(launch)] { run(launch); });
 }
 
-void CpuClient::run(const Launch& launch) {
+void CpuClient::run(const Launch& launch) noexcept {
   const auto& ir = launch.program->ir();
   const auto taint_outputs = [&](const std::exception_ptr& error) {
     for (std::size_t i = 0; i < launch.buffers.size(); ++i) {
-      if (ir.memories[i].written) error_of(*launch.buffers[i]) = error;
+      const bool output = i >= ir.memories.size() || ir.memories[i].written;
+      if (output && !error_of(*launch.buffers[i])) error_of(*launch.buffers[i]) = error;
     }
   };
   for (const auto& buffer : launch.buffers) {
     if (error_of(*buffer)) return taint_outputs(error_of(*buffer));
   }
   try {
-    launches_.fetch_add(1, std::memory_order_relaxed);
     run_or_throw(launch);
+    launches_.fetch_add(1, std::memory_order_relaxed);
   } catch (...) {
     taint_outputs(std::current_exception());
   }
@@ -202,55 +203,48 @@ void CpuClient::run(const Launch& launch) {
 
 void CpuClient::run_or_throw(const Launch& launch) {
   const auto& ir = launch.program->ir();
-  if (launch.buffers.size() != ir.buffer_count() || launch.scalars.size() != ir.scalars.size()) {
+  const auto count = launch.buffers.size();
+  if (count != ir.buffer_count() || launch.scalars.size() != ir.scalars.size()) {
     throw LaunchError(fmt::format("[launch] kernel {} takes {} buffers and {} scalars, got {} and {}",
-                                  ir.name, ir.buffer_count(), ir.scalars.size(), launch.buffers.size(),
+                                  ir.name, ir.buffer_count(), ir.scalars.size(), count,
                                   launch.scalars.size()));
   }
-  const auto entry = static_cast<CpuProgram&>(*launch.program).entry(program_counts_);
-  constexpr std::size_t usual = 32;
+  std::int64_t cubes = 0;
+  if (__builtin_mul_overflow(std::int64_t{launch.cubes[0]} * launch.cubes[1], launch.cubes[2], &cubes)) {
+    throw LaunchError(fmt::format("[launch] kernel {}: a grid of {} x {} x {} cubes is too large", ir.name,
+                                  launch.cubes[0], launch.cubes[1], launch.cubes[2]));
+  }
+  const auto entry = static_cast<CpuProgram&>(*launch.program).entry(program_counts_, faults_);
+  constexpr std::size_t usual = 16;
   std::array<void*, usual> few_data;
   std::array<std::int64_t, usual> few_lengths;
-  std::vector<void*> many_data;
-  std::vector<std::int64_t> many_lengths;
-  void** data = few_data.data();
-  std::int64_t* lengths = few_lengths.data();
-  if (launch.buffers.size() > usual) {
-    many_data.resize(launch.buffers.size());
-    many_lengths.resize(launch.buffers.size());
-    data = many_data.data();
-    lengths = many_lengths.data();
+  std::vector<void*> many_data(count > usual ? count : 0);
+  std::vector<std::int64_t> many_lengths(many_data.size());
+  void** const data = count > usual ? many_data.data() : few_data.data();
+  std::int64_t* const lengths = count > usual ? many_lengths.data() : few_lengths.data();
+  for (std::size_t i = 0; i < count; ++i) {
+    Buffer& buffer = *launch.buffers[i];
+    if (ir.memories[i].written) make_exclusive(buffer);
+    data[i] = bind(buffer);
+    lengths[i] = static_cast<std::int64_t>(buffer.bytes() / kernel::size_of(ir.memories[i].scalar));
   }
-  for (std::size_t i = 0; i < launch.buffers.size(); ++i) {
-    data[i] = bind(*launch.buffers[i]);
-    lengths[i] =
-        static_cast<std::int64_t>(launch.buffers[i]->bytes() / kernel::size_of(ir.memories[i].scalar));
+  if (faults_.launch_fails(ir.name)) {
+    throw LaunchError(fmt::format("[launch] kernel {} failed on purpose", ir.name));
   }
-  WorkerTeam::Job job{
-      entry, data, lengths, launch.scalars.data(), {launch.cubes[0], launch.cubes[1], launch.cubes[2]}, 0};
-  job.cubes = std::int64_t{launch.cubes[0]} * launch.cubes[1] * launch.cubes[2];
   trace::Span span("runtime", "launch");
-  if (span.recording()) span.field("kernel", std::string_view(ir.name)).field("cubes", job.cubes);
-  team_.run(job);
+  if (span.recording()) span.field("kernel", std::string_view(ir.name)).field("cubes", cubes);
+  team_.run(cubes, [&](std::int64_t begin, std::int64_t end) {
+    entry(data, lengths, launch.scalars.data(), launch.cubes.data(), begin, end);
+  });
 }
 
 std::vector<double> CpuClient::time(const Launch& launch, int repetitions) {
+  if (executor_.on_this_thread()) return run_timed(launch, repetitions);
   Promise<std::vector<double>> promise;
   auto future = promise.future();
   executor_.post([this, &launch, repetitions, promise = std::move(promise)]() mutable {
-    const trace::Suspend quiet;
     try {
-      for (const auto& buffer : launch.buffers) {
-        if (error_of(*buffer)) std::rethrow_exception(error_of(*buffer));
-      }
-      std::vector<double> seconds;
-      for (int i = 0; i < repetitions; ++i) {
-        const auto start = Clock::now();
-        run_or_throw(launch);
-        seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
-        probe_launches_.fetch_add(1, std::memory_order_relaxed);
-      }
-      promise.set_value(std::move(seconds));
+      promise.set_value(run_timed(launch, repetitions));
     } catch (...) {
       promise.set_exception(std::current_exception());
     }
@@ -258,25 +252,44 @@ std::vector<double> CpuClient::time(const Launch& launch, int repetitions) {
   return future.get();
 }
 
+std::vector<double> CpuClient::run_timed(const Launch& launch, int repetitions) {
+  const trace::Suspend quiet;
+  for (const auto& buffer : launch.buffers) {
+    if (error_of(*buffer)) std::rethrow_exception(error_of(*buffer));
+  }
+  static_cast<CpuProgram&>(*launch.program).entry(program_counts_, faults_);  // compiled before the clock runs
+  std::vector<double> seconds;
+  for (int i = 0; i < repetitions; ++i) {
+    const auto start = Clock::now();
+    run_or_throw(launch);
+    seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
+    probe_launches_.fetch_add(1, std::memory_order_relaxed);
+  }
+  return seconds;
+}
+
 Future<void> CpuClient::sync_async() {
   Promise<void> promise;
   auto future = promise.future();
-  executor_.post([promise = std::move(promise)]() mutable { promise.set_value(); });
+  executor_.post([this, promise = std::move(promise)]() mutable {
+    collect();
+    const auto error = executor_.take_error();
+    error ? promise.set_exception(error) : promise.set_value();
+  });
   return future;
+}
+
+void CpuClient::trim() {
+  executor_.post([this] {
+    collect();
+    pool_.trim();
+    bytes_reserved_.store(pool_.reserved(), std::memory_order_relaxed);
+  });
 }
 
 CpuClient& client() {
   static auto* instance = new CpuClient;
   return *instance;
-}
-
-Availability availability() {
-#if defined(__x86_64__)
-  return {true, fmt::format("{}, {} threads, {}-bit vectors", model_name(), thread_count(),
-                            codegen::host_vector_bytes() * 8)};
-#else
-  return {false, "kernels can be loaded on x86-64 only"};
-#endif
 }
 
 }  // namespace strata::runtime::cpu

@@ -7,29 +7,11 @@
 #include "trace/span.hpp"
 
 namespace strata::runtime::cpu {
-namespace {
 
-std::mutex fault_mutex;
-std::string fault_name;
-
-void inject_fault(const kernel::Kernel& ir) {
-  const std::lock_guard lock(fault_mutex);
-  if (!fault_name.empty() && fault_name == ir.name) {
-    throw CompileError(fmt::format("[compile] kernel {} failed on purpose", ir.name));
-  }
-}
-
-}  // namespace
-
-void fail_compilation_of(std::string kernel_name) {
-  const std::lock_guard lock(fault_mutex);
-  fault_name = std::move(kernel_name);
-}
-
-codegen::HostKernel CpuProgram::entry(Counts& counts) {
+codegen::HostKernel CpuProgram::entry(Counts& counts, Faults& faults) {
   std::call_once(once_, [&] {
     try {
-      load(counts);
+      load(counts, faults);
     } catch (...) {
       error_ = std::current_exception();
     }
@@ -38,22 +20,15 @@ codegen::HostKernel CpuProgram::entry(Counts& counts) {
   return entry_;
 }
 
-void CpuProgram::load(Counts& counts) {
-  inject_fault(ir());
-  auto& store = cache::Store::global();
+void CpuProgram::load(Counts& counts, Faults& faults) {
+  if (faults.compile_fails(ir().name)) {
+    throw CompileError(fmt::format("[compile] kernel {} failed on purpose", ir().name));
+  }
   const auto scope = codegen::host_identity();
   const auto key = ir().name + "-" + hash().to_string();
-  if (const auto stored = store.get(cache::Kind::kernel, scope, key)) {
-    try {
-      object_ = std::make_unique<codegen::LoadedObject>(*stored);
-      entry_ = object_->entry(ir().name);
-      counts.cache_hits.fetch_add(1, std::memory_order_relaxed);
-      return;
-    } catch (const Error& e) {
-      trace::log::warn(trace::log::Topic::cache, "kernel {} in the cache is damaged ({}); compiling it again",
-                       ir().name, e.what());
-      store.erase(cache::Kind::kernel, scope, key);
-    }
+  if (load_stored(scope, key)) {
+    counts.cache_hits.fetch_add(1, std::memory_order_relaxed);
+    return;
   }
   trace::Span span("runtime", "compile");
   span.field("kernel", std::string_view(ir().name));
@@ -61,9 +36,28 @@ void CpuProgram::load(Counts& counts) {
   counts.compiles.fetch_add(1, std::memory_order_relaxed);
   trace::log::info(trace::log::Topic::compile, "kernel {}: {} bytes in {:.1f} ms", ir().name,
                    compiled.code.size(), compiled.milliseconds);
-  object_ = std::make_unique<codegen::LoadedObject>(compiled.code);
+  place(compiled.code);
+  cache::Store::global().put(cache::Kind::kernel, scope, key, compiled.code);
+}
+
+bool CpuProgram::load_stored(std::string_view scope, std::string_view key) {
+  auto& store = cache::Store::global();
+  const auto stored = store.get(cache::Kind::kernel, scope, key);
+  if (!stored) return false;
+  try {
+    place(*stored);
+    return true;
+  } catch (const Error& e) {
+    trace::log::warn(trace::log::Topic::cache, "kernel {} in the cache is damaged and compiled again: {}",
+                     ir().name, e.what());
+    store.erase(cache::Kind::kernel, scope, key);
+    return false;
+  }
+}
+
+void CpuProgram::place(std::string_view object) {
+  object_ = std::make_unique<codegen::LoadedObject>(object);
   entry_ = object_->entry(ir().name);
-  store.put(cache::Kind::kernel, scope, key, compiled.code);
 }
 
 }  // namespace strata::runtime::cpu

@@ -9,6 +9,7 @@
 #include "codegen/compiler.hpp"
 #include "codegen/object_loader.hpp"
 #include "runtime/client.hpp"
+#include "runtime/faults.hpp"
 
 namespace strata::runtime::cpu {
 
@@ -22,18 +23,17 @@ class CpuProgram final : public Program {
   };
   /// The entry point. The first call loads the code from the persistent store, else compiles and stores it; a
   /// failure is kept and thrown by every call. Thread-safe.
-  codegen::HostKernel entry(Counts& counts);
+  codegen::HostKernel entry(Counts& counts, Faults& faults);
 
  private:
-  void load(Counts& counts);
+  void load(Counts& counts, Faults& faults);
+  bool load_stored(std::string_view scope, std::string_view key);
+  void place(std::string_view object);
 
   std::once_flag once_;
   std::unique_ptr<codegen::LoadedObject> object_;
   codegen::HostKernel entry_ = nullptr;
   std::exception_ptr error_;
 };
-
-/// For tests: the next kernel of this name fails to compile with this message. Empty: nothing fails.
-void fail_compilation_of(std::string kernel_name);
 
 }  // namespace strata::runtime::cpu

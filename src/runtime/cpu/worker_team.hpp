@@ -1,45 +1,71 @@
-/// The threads that run the cubes of one launch: the calling device thread and workers named `DSW-cpu-<n>`,
-/// which start with the first launch that can use them, spin for some tens of microseconds after the last
-/// one, and then park.
+/// The threads that share one piece of work: the calling device thread and workers named `DSW-cpu-<n>`, which
+/// start with the first work that can use them, spin for some tens of microseconds after the last, and sleep.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
 
-#include "codegen/compiler.hpp"
+#include "runtime/device_thread.hpp"
 
 namespace strata::runtime::cpu {
 
 class WorkerTeam {
  public:
-  explicit WorkerTeam(int threads) : threads_(threads) {}
+  /// `threads` with the caller's; names are `name_prefix` and a number.
+  WorkerTeam(int threads, std::string name_prefix);
+  ~WorkerTeam();
   WorkerTeam(const WorkerTeam&) = delete;
   WorkerTeam& operator=(const WorkerTeam&) = delete;
 
-  struct Job {
-    codegen::HostKernel kernel = nullptr;
-    void* const* buffers = nullptr;
-    const std::int64_t* lengths = nullptr;
-    const std::int64_t* scalars = nullptr;
-    std::uint32_t cube_count[3] = {1, 1, 1};
-    std::int64_t cubes = 1;
-  };
-  /// Returns when every cube has run. A job of one cube wakes nobody. Called by one thread at a time.
-  void run(const Job& job);
+  /// Calls `part(begin, end)` for ranges that cover [0, count), on any of the threads; returns when all are
+  /// done and what they wrote, streaming stores included, can be read by whoever the caller tells. A count of
+  /// 1 wakes nobody, and nobody waits for a worker that is late. One caller at a time; `part` must not throw.
+  template <class Part>
+  void run(std::int64_t count, const Part& part) {
+    run(count, {&part, [](const void* p, std::int64_t begin, std::int64_t end) {
+                  (*static_cast<const Part*>(p))(begin, end);
+                }});
+  }
+
+  /// Processor time the workers have used, in seconds.
+  double processor_seconds() const;
 
  private:
+  struct Job {
+    const void* part = nullptr;
+    void (*call)(const void* part, std::int64_t begin, std::int64_t end) = nullptr;
+  };
+  struct Worker {
+    Sleeper sleeper;
+    std::thread thread;
+  };
+
+  void run(std::int64_t count, const Job& job);
   void start();
-  void work(int worker);
-  void take_cubes();
+  void work(std::size_t number);
+  bool enter(std::uint64_t& round);
+  void leave();
+  void take_parts();
+  void wake_children(std::size_t number);
 
   const int threads_;
+  const std::string name_prefix_;
   bool started_ = false;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::atomic<bool> stopping_{false};
+
+  // Written while nobody is inside the gate.
   Job job_;
-  std::int64_t chunk_ = 1;
-  alignas(64) std::atomic<std::int64_t> next_{0};    // first cube nobody took
-  alignas(64) std::atomic<std::uint32_t> round_{0};  // a new value announces a job
-  std::atomic<std::uint32_t> parked_{0};
-  alignas(64) std::atomic<int> busy_{0};  // workers still in the round
+  std::int64_t count_ = 0, chunk_ = 1;
+  std::size_t wanted_ = 0;  ///< workers that can be of use
+
+  alignas(64) std::atomic<std::int64_t> next_{0};  ///< first item nobody took
+  /// Number of the round, whether workers may still enter it, how many are inside.
+  alignas(64) std::atomic<std::uint64_t> gate_{0};
 };
 
 }  // namespace strata::runtime::cpu
