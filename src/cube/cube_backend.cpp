@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "cube/elementwise.hpp"
+#include "cube/matmul/matmul.hpp"
 #include "cube/reduce.hpp"
 #include "cube/transpose.hpp"
 #include "trace/span.hpp"
@@ -99,6 +100,7 @@ backend::Values CubeBackend::execute(const op::Operation& op, backend::Inputs in
 }
 
 std::vector<backend::ValueRef> CubeBackend::execute_block(const Block& block, backend::Inputs inputs) {
+  if (block.has_matmul() && block.space().product() > 0) return matmul::execute(*this, block, inputs);
   std::vector<backend::ValueRef> results;
   std::vector<CubeRef> outputs, operands;
   for (auto v : block.outputs) {

@@ -79,7 +79,8 @@ ElementwiseLaunch plan_elementwise(const Target& target, const Block& block, std
   const Strides row_major = op::contiguous_strides(nest.extents);
   for (std::size_t i = 0; i < nest.layouts.size(); ++i) {
     const int layout = static_cast<int>(i);
-    form.layouts.push_back({nest.inner_access(layout), nest.layouts[i] == row_major, nest.is_scalar(layout)});
+    const Access inner = nest.layouts[i].back() == -1 ? Access::reversed : nest.inner_access(layout);
+    form.layouts.push_back({inner, nest.layouts[i] == row_major, nest.is_scalar(layout)});
   }
 
   // Segments: as long as a cube's share of work allows; rows shorter than that share a cube.

@@ -133,14 +133,9 @@ class Recorder {
   Val lane_indices(std::size_t operand, Val first) const {
     const auto wide = kernel::make_type(Scalar::i64, form_.lanes);
     const Val steps = kernel::lane_index(wide);
-    switch (form_of(operand).inner) {
-      case Access::contiguous:
-        return kernel::splat(base(operand) + first, form_.lanes) + steps;
-      case Access::broadcast:
-        return kernel::splat(base(operand), form_.lanes);
-      case Access::strided:
-        break;
-    }
+    const Access inner = form_of(operand).inner;
+    if (inner == Access::contiguous) return kernel::splat(base(operand) + first, form_.lanes) + steps;
+    if (inner == Access::broadcast) return kernel::splat(base(operand), form_.lanes);
     const Val stride = strides_[static_cast<std::size_t>(form_.layout_of[operand])].back();
     return kernel::splat(base(operand) + first * stride, form_.lanes) + steps * stride;
   }
@@ -149,12 +144,23 @@ class Recorder {
     const auto operand = outputs_.size() + i;
     const auto dtype = block_.inputs[i].dtype;
     if (constants_[i].present()) return kernel::splat(constants_[i], form_.lanes);
-    if (form_of(operand).inner == Access::strided) {
+    const Access inner = form_of(operand).inner;
+    if (inner == Access::reversed && !mask.present()) {
+      const Val last = base(operand) - first + offsets_[operand];
+      return widen(reverse(inputs_[i].load(last - (form_.lanes - 1), form_.lanes)), dtype);
+    }
+    if (inner == Access::strided || inner == Access::reversed) {
       return widen(inputs_[i].gather(lane_indices(operand, first) + offsets_[operand], mask), dtype);
     }
     const Val index = base(operand) + first + offsets_[operand];
     if (form_.non_temporal && !mask.present()) prefetch(inputs_[i], index);
     return widen(inputs_[i].load(index, form_.lanes, {.mask = mask}), dtype);
+  }
+
+  static Val reverse(Val v) {
+    std::vector<std::int32_t> lanes;
+    for (int i = v.lanes() - 1; i >= 0; --i) lanes.push_back(i);
+    return kernel::shuffle(v, v, std::move(lanes));
   }
 
   void prefetch(const Buffer& buffer, Val index) const {
@@ -183,7 +189,7 @@ class Recorder {
     for (std::size_t i = 0; i < outputs_.size(); ++i) {
       const int v = block_.outputs[i];
       const Val value = narrow(values[static_cast<std::size_t>(v)], block_.type(v).dtype);
-      if (form_of(i).inner == Access::strided) {
+      if (form_of(i).inner != Access::contiguous) {
         outputs_[i].scatter(lane_indices(i, first) + offsets_[i], value, mask);
         continue;
       }

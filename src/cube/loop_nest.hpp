@@ -9,8 +9,8 @@
 
 namespace strata::cube {
 
-/// How an operand moves along one axis.
-enum class Access : std::uint8_t { contiguous, broadcast, strided };
+/// How an operand moves along one axis. `reversed`: stride -1, where a kernel treats it apart from `strided`.
+enum class Access : std::uint8_t { contiguous, broadcast, strided, reversed };
 
 constexpr Access access_of(std::int64_t stride) {
   return stride == 1 ? Access::contiguous : stride == 0 ? Access::broadcast : Access::strided;

@@ -193,6 +193,7 @@ class ReduceRecorder {
         v = kernel::splat(in_.load(at), lanes);
         break;
       case Access::strided:
+      case Access::reversed:
         v = in_.gather(
             kernel::splat(at, lanes) + kernel::lane_index(kernel::make_type(Scalar::i64, lanes)) * stride,
             mask);
