@@ -94,8 +94,6 @@ Handle binary(Binary op, Handle left, Handle right) {
       return handle(a * b);
     case Binary::div:
       return handle(a / b);
-    case Binary::rem:
-      return handle(a % b);
     case Binary::min:
       return handle(k::min(a, b));
     case Binary::max:

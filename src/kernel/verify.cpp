@@ -208,6 +208,7 @@ class Structure {
     require(i, !vector_index || value.lanes == at.lanes, "as many indices as values are needed");
     if (is_atomic(i.opcode)) {
       require(i, value.lanes == 1 && type(i.result) == value, "takes and gives one element");
+      if (size_of(value.scalar) < 4) fail(i, "is not defined for " + to_string(value));
       return require(i, m.space != Space::local, "works on global and shared memory only");
     }
     boolean_mask(i, reads ? 1 : 2, value.lanes);
