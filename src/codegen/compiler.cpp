@@ -35,9 +35,11 @@ std::string own_folder() {
 std::vector<std::string> places() {
   std::vector<std::string> list;
   const std::string file = "libstrata_codegen.so";
-  if (const char* named = std::getenv("STRATA_CODEGEN_MODULE"); named != nullptr && *named != '\0') return {named};
+  if (const char* named = std::getenv("STRATA_CODEGEN_MODULE"); named != nullptr && *named != '\0')
+    return {named};
   const auto folder = own_folder();
-  for (const char* relative : {"/", "/../lib/", "/../lib/strata/", "/strata/"}) list.push_back(folder + relative + file);
+  for (const char* relative : {"/", "/../lib/", "/../lib/strata/", "/strata/"})
+    list.push_back(folder + relative + file);
   return list;
 }
 
@@ -57,7 +59,8 @@ const ModuleInterface* load_module() {
     }
     const auto* m = entry();
     if (m->abi == module_abi && std::string_view(m->revision) == STRATA_CODEGEN_REVISION) return m;
-    tried += "\n  " + place + ": built from other sources (" + m->revision + ", expected " STRATA_CODEGEN_REVISION ")";
+    tried += "\n  " + place + ": built from other sources (" + m->revision +
+             ", expected " STRATA_CODEGEN_REVISION ")";
   }
   throw RuntimeError("the code generator cannot be loaded; tried:" + tried);
 }
@@ -91,9 +94,11 @@ Compiled compile(const kernel::Kernel& kernel, const Target& target, Format form
   if (!module.compile(&k, &target, format, &options, &result.code, &problem)) throw CompileError(problem);
   if (format == Format::object) {
     if (const auto names = undefined_symbols(result.code); !names.empty())
-      throw CompileError("kernel '" + kernel.name + "': this CPU would need a library's help, namely " + names);
+      throw CompileError("kernel '" + kernel.name + "': this CPU would need a library's help, namely " +
+                         names);
   }
-  result.milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  result.milliseconds =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   return result;
 }
 

@@ -44,11 +44,12 @@ std::string brand() {
 
 std::string describe_cpu() {
   // Leaf 1 b holds the number of the core that was asked: left out.
-  const Leaf one = cpuid(1), seven = cpuid(7), more = cpuid(7, 1), extended = cpuid(0x80000001u), state = cpuid(0xd, 1);
+  const Leaf one = cpuid(1), seven = cpuid(7), more = cpuid(7, 1), extended = cpuid(0x80000001u),
+             state = cpuid(0xd, 1);
   char text[256];
-  std::snprintf(text, sizeof text, " cpu %08x %08x %08x %08x %08x %08x %08x %08x %08x %08x %08x state %llx", one.a, one.c,
-                one.d, seven.b, seven.c, seven.d, more.a, more.d, extended.c, extended.d, state.a & 0x1fu,
-                static_cast<unsigned long long>(saved_state()));
+  std::snprintf(text, sizeof text, " cpu %08x %08x %08x %08x %08x %08x %08x %08x %08x %08x %08x state %llx",
+                one.a, one.c, one.d, seven.b, seven.c, seven.d, more.a, more.d, extended.c, extended.d,
+                state.a & 0x1fu, static_cast<unsigned long long>(saved_state()));
   return text + (" " + brand());
 }
 #else

@@ -1,5 +1,5 @@
-/// What crosses the boundary between libstrata and the module with LLVM in it. Both are built from the same headers by the same
-/// compiler; `module_abi` and the revision refuse anything else.
+/// What crosses the boundary between libstrata and the module with LLVM in it. Both are built from the same
+/// headers by the same compiler; `module_abi` and the revision refuse anything else.
 #pragma once
 
 #include "codegen/compiler.hpp"

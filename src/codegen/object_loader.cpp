@@ -24,10 +24,12 @@ class Elf {
   explicit Elf(std::string_view bytes) : bytes_(bytes) {
     const auto h = read<Elf64_Ehdr>(0);
     if (std::memcmp(h.e_ident, ELFMAG, SELFMAG) != 0) damaged("no ELF header");
-    if (h.e_ident[EI_CLASS] != ELFCLASS64 || h.e_ident[EI_DATA] != ELFDATA2LSB) damaged("not 64-bit little-endian");
+    if (h.e_ident[EI_CLASS] != ELFCLASS64 || h.e_ident[EI_DATA] != ELFDATA2LSB)
+      damaged("not 64-bit little-endian");
     if (h.e_type != ET_REL || h.e_machine != EM_X86_64) damaged("not a relocatable object for x86-64");
     if (h.e_shentsize != sizeof(Elf64_Shdr)) damaged("unknown section header size");
-    for (std::uint64_t n = 0; n < h.e_shnum; ++n) sections_.push_back(read<Elf64_Shdr>(at(h.e_shoff, n, sizeof(Elf64_Shdr))));
+    for (std::uint64_t n = 0; n < h.e_shnum; ++n)
+      sections_.push_back(read<Elf64_Shdr>(at(h.e_shoff, n, sizeof(Elf64_Shdr))));
   }
 
   const std::vector<Elf64_Shdr>& sections() const { return sections_; }
@@ -37,7 +39,8 @@ class Elf {
   }
   /// The bytes of a section that has some in the file.
   std::string_view content(const Elf64_Shdr& s) const {
-    if (s.sh_offset > bytes_.size() || s.sh_size > bytes_.size() - s.sh_offset) damaged("a section beyond the end");
+    if (s.sh_offset > bytes_.size() || s.sh_size > bytes_.size() - s.sh_offset)
+      damaged("a section beyond the end");
     return bytes_.substr(s.sh_offset, s.sh_size);
   }
   template <class T>
@@ -75,7 +78,9 @@ class Elf {
 };
 
 bool takes_memory(const Elf64_Shdr& s) { return (s.sh_flags & SHF_ALLOC) != 0; }
-bool is_undefined(const Elf64_Sym& s) { return s.st_shndx == SHN_UNDEF && ELF64_ST_BIND(s.st_info) != STB_LOCAL; }
+bool is_undefined(const Elf64_Sym& s) {
+  return s.st_shndx == SHN_UNDEF && ELF64_ST_BIND(s.st_info) != STB_LOCAL;
+}
 
 #if defined(__x86_64__)
 constexpr std::uint64_t page = 4096;
@@ -121,14 +126,17 @@ void relocate(const Elf& elf, const Layout& l, char* base, const Elf64_Shdr& rel
     if (ELF64_R_SYM(r.r_info) >= symbols.size()) damaged("a relocation against a symbol that does not exist");
     const auto& symbol = symbols[ELF64_R_SYM(r.r_info)];
     if (is_undefined(symbol))
-      throw RuntimeError("compiled kernel: the object needs '" + std::string(elf.name(table, symbol)) + "' from outside");
+      throw RuntimeError("compiled kernel: the object needs '" + std::string(elf.name(table, symbol)) +
+                         "' from outside");
     const auto type = ELF64_R_TYPE(r.r_info);
     if (type != R_X86_64_PC32 && type != R_X86_64_PLT32 && type != R_X86_64_64)
       throw RuntimeError("compiled kernel: the object has a relocation of type " + std::to_string(type));
     const std::uint64_t width = type == R_X86_64_64 ? 8 : 4;
-    if (target.sh_size < width || r.r_offset > target.sh_size - width) damaged("a relocation beyond its section");
+    if (target.sh_size < width || r.r_offset > target.sh_size - width)
+      damaged("a relocation beyond its section");
     char* where = base + l.offsets[relocations.sh_info] + r.r_offset;
-    auto value = reinterpret_cast<std::uint64_t>(base) + place(elf, l, symbol) + static_cast<std::uint64_t>(r.r_addend);
+    auto value = reinterpret_cast<std::uint64_t>(base) + place(elf, l, symbol) +
+                 static_cast<std::uint64_t>(r.r_addend);
     if (width == 4) {
       value -= reinterpret_cast<std::uint64_t>(where);
       const auto distance = static_cast<std::int64_t>(value);
@@ -167,8 +175,8 @@ LoadedObject::LoadedObject(std::string_view object) {
   }
   void* p = mmap(nullptr, layout.total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (p == MAP_FAILED)
-    throw OutOfMemoryError("compiled kernel: no memory for " + std::to_string(layout.total) + " bytes of code: " +
-                           std::strerror(errno));
+    throw OutOfMemoryError("compiled kernel: no memory for " + std::to_string(layout.total) +
+                           " bytes of code: " + std::strerror(errno));
   LoadedObject mapped(std::move(*this));  // unmaps when something below throws
   mapped.base_ = static_cast<char*>(p);
   mapped.size_ = layout.total;
@@ -181,12 +189,14 @@ LoadedObject::LoadedObject(std::string_view object) {
   for (const auto& s : elf.sections())
     if (s.sh_type == SHT_RELA) relocate(elf, layout, mapped.base_, s);
   if (mprotect(mapped.base_, mapped.size_, PROT_READ | PROT_EXEC) != 0)
-    throw RuntimeError(std::string("compiled kernel: the code cannot be made executable: ") + std::strerror(errno));
+    throw RuntimeError(std::string("compiled kernel: the code cannot be made executable: ") +
+                       std::strerror(errno));
   *this = std::move(mapped);
 }
 #else
 LoadedObject::LoadedObject(std::string_view) {
-  throw RuntimeError("compiled kernel: host kernels are unavailable on this architecture, only x86-64 has a loader");
+  throw RuntimeError(
+      "compiled kernel: host kernels are unavailable on this architecture, only x86-64 has a loader");
 }
 #endif
 
@@ -194,7 +204,9 @@ LoadedObject::~LoadedObject() {
   if (base_ != nullptr) munmap(base_, size_);
 }
 LoadedObject::LoadedObject(LoadedObject&& o) noexcept
-    : base_(std::exchange(o.base_, nullptr)), size_(std::exchange(o.size_, 0)), functions_(std::move(o.functions_)) {}
+    : base_(std::exchange(o.base_, nullptr)),
+      size_(std::exchange(o.size_, 0)),
+      functions_(std::move(o.functions_)) {}
 LoadedObject& LoadedObject::operator=(LoadedObject&& o) noexcept {
   std::swap(base_, o.base_);
   std::swap(size_, o.size_);

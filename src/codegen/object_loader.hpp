@@ -10,12 +10,13 @@
 
 namespace strata::codegen {
 
-/// One x86-64 ELF object in memory: its sections in one mapping, writable while they are placed, then read and execute only.
-/// Unmapped on destruction; entries are valid until then. Moves, does not copy.
+/// One x86-64 ELF object in memory: its sections in one mapping, writable while they are placed, then read
+/// and execute only. Unmapped on destruction; entries are valid until then. Moves, does not copy.
 class LoadedObject {
  public:
-  /// Throws RuntimeError, naming what is wrong, when `object` is damaged, needs a symbol from outside or a relocation other
-  /// than PC32, PLT32 and 64, when there is no memory, or when this is not an x86-64 machine.
+  /// Throws RuntimeError, naming what is wrong, when `object` is damaged, needs a symbol from outside or a
+  /// relocation other than PC32, PLT32 and 64, when there is no memory, or when this is not an x86-64
+  /// machine.
   explicit LoadedObject(std::string_view object);
   ~LoadedObject();
   LoadedObject(LoadedObject&& o) noexcept;
@@ -35,7 +36,8 @@ class LoadedObject {
   std::vector<Symbol> functions_;
 };
 
-/// Names the object expects from outside, comma-separated; empty when it stands alone. Throws RuntimeError as above.
+/// Names the object expects from outside, comma-separated; empty when it stands alone. Throws RuntimeError as
+/// above.
 std::string undefined_symbols(std::string_view object);
 
 }  // namespace strata::codegen

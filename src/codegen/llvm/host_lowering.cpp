@@ -8,7 +8,8 @@ namespace {
 using kernel::Builtin;
 using kernel::Space;
 
-/// The function is a `codegen::HostKernel`: a loop over cubes. A cube is one unit here (units became loops before).
+/// The function is a `codegen::HostKernel`: a loop over cubes. A cube is one unit here (units became loops
+/// before).
 class HostLowering final : public Lowering {
  public:
   HostLowering(const kernel::Kernel& kernel, llvm::Module& module, const HostFeatures& features)
@@ -16,9 +17,11 @@ class HostLowering final : public Lowering {
 
  private:
   void open() override {
-    if (kernel_.units() != 1) fail("units of a cube have to become loops before they are lowered for the host");
+    if (kernel_.units() != 1)
+      fail("units of a cube have to become loops before they are lowered for the host");
     llvm::Type *pointer = builder_.getPtrTy(), *i64 = builder_.getInt64Ty();
-    auto* t = llvm::FunctionType::get(builder_.getVoidTy(), {pointer, pointer, pointer, pointer, i64, i64}, false);
+    auto* t =
+        llvm::FunctionType::get(builder_.getVoidTy(), {pointer, pointer, pointer, pointer, i64, i64}, false);
     function_ = llvm::Function::Create(t, llvm::Function::ExternalLinkage, kernel_.name, module_);
     function_->setDoesNotThrow();
     function_->addFnAttr("no-builtins");
@@ -69,13 +72,16 @@ class HostLowering final : public Lowering {
   /// Positions are counted up; only a call that starts behind the first row divides.
   void cubes() {
     auto *begin = function_->getArg(4), *end = function_->getArg(5);
-    auto *divide = new_block("divide"), *start = new_block("start"), *done = new_block("done");
+    auto *some = new_block("some"), *divide = new_block("divide"), *start = new_block("start"),
+         *done = new_block("done");
     ++depth_;
     auto* cube = new_block("cube");
     unit_end_ = new_block("next");
     --depth_;
-    auto* entry = builder_.GetInsertBlock();
     auto* i32 = builder_.getInt32Ty();
+    builder_.CreateCondBr(builder_.CreateICmpSLT(begin, end), some, done);
+
+    move_to(some);
     auto* x0 = builder_.CreateTrunc(begin, i32);
     auto* count_x = builder_.CreateZExt(count_[0], builder_.getInt64Ty());
     builder_.CreateCondBr(builder_.CreateICmpULT(begin, count_x), start, divide);
@@ -92,11 +98,11 @@ class HostLowering final : public Lowering {
     Value* first[3];
     for (unsigned axis = 0; axis < 3; ++axis) {
       auto* phi = builder_.CreatePHI(i32, 2);
-      phi->addIncoming(axis == 0 ? x0 : builder_.getInt32(0), entry);
+      phi->addIncoming(axis == 0 ? x0 : builder_.getInt32(0), some);
       phi->addIncoming(axis == 0 ? x1 : axis == 1 ? y1 : z1, divide);
       first[axis] = phi;
     }
-    builder_.CreateCondBr(builder_.CreateICmpSLT(begin, end), cube, done);
+    builder_.CreateBr(cube);
 
     move_to(cube);
     linear_ = builder_.CreatePHI(builder_.getInt64Ty(), 2, "cube");
@@ -130,11 +136,14 @@ class HostLowering final : public Lowering {
     switch (b) {
       case Builtin::cube_x:
       case Builtin::cube_y:
-      case Builtin::cube_z: return position_[static_cast<int>(b) - static_cast<int>(Builtin::cube_x)];
+      case Builtin::cube_z:
+        return position_[static_cast<int>(b) - static_cast<int>(Builtin::cube_x)];
       case Builtin::cube_count_x:
       case Builtin::cube_count_y:
-      case Builtin::cube_count_z: return count_[static_cast<int>(b) - static_cast<int>(Builtin::cube_count_x)];
-      default: return builder_.getInt32(0);
+      case Builtin::cube_count_z:
+        return count_[static_cast<int>(b) - static_cast<int>(Builtin::cube_count_x)];
+      default:
+        return builder_.getInt32(0);
     }
   }
   void barrier() override {}
@@ -163,8 +172,11 @@ class HostLowering final : public Lowering {
     if (!features_.avx512) return Lowering::scale_exponent(x, n);
     const bool single = x->getType()->getScalarType()->isFloatTy();
     auto* as_float = builder_.CreateSIToFP(n, x->getType());
-    const unsigned wide = single ? 16 : 8, width = lanes_of(x) <= wide / 4 ? wide / 4 : lanes_of(x) <= wide / 2 ? wide / 2 : wide;
-    return in_pieces(x, as_float, width, [&](Value* a, Value* b) { return scalef(a, b, single, width == wide); });
+    const unsigned wide = single ? 16 : 8, width = lanes_of(x) <= wide / 4   ? wide / 4
+                                                   : lanes_of(x) <= wide / 2 ? wide / 2
+                                                                             : wide;
+    return in_pieces(x, as_float, width,
+                     [&](Value* a, Value* b) { return scalef(a, b, single, width == wide); });
   }
   Value* scalef(Value* a, Value* b, bool single, bool full) {
     const bool quarter = lanes_of(a) == (single ? 4u : 2u);
@@ -174,7 +186,8 @@ class HostLowering final : public Lowering {
                            : (full      ? llvm::Intrinsic::x86_avx512_mask_scalef_pd_512
                               : quarter ? llvm::Intrinsic::x86_avx512_mask_scalef_pd_128
                                         : llvm::Intrinsic::x86_avx512_mask_scalef_pd_256);
-    auto* mask = llvm::Constant::getAllOnesValue(single && full ? builder_.getInt16Ty() : builder_.getInt8Ty());
+    auto* mask =
+        llvm::Constant::getAllOnesValue(single && full ? builder_.getInt16Ty() : builder_.getInt8Ty());
     std::vector<Value*> operands{a, b, a, mask};
     if (full) operands.push_back(builder_.getInt32(4));  // the current rounding mode
     return builder_.CreateIntrinsic(id, {}, operands);

@@ -35,7 +35,8 @@ llvm::BasicBlock* Lowering::new_block(const char* name) {
 /// Unrolling is the kernel author's decision: LLVM's own costs compile time and gains nothing.
 void Lowering::keep_rolled(llvm::Instruction* branch) {
   auto& c = module_.getContext();
-  llvm::Metadata* nodes[] = {nullptr, llvm::MDNode::get(c, llvm::MDString::get(c, "llvm.loop.unroll.disable"))};
+  llvm::Metadata* nodes[] = {nullptr,
+                             llvm::MDNode::get(c, llvm::MDString::get(c, "llvm.loop.unroll.disable"))};
   auto* loop = llvm::MDNode::getDistinct(c, nodes);
   loop->replaceOperandWith(0, loop);
   branch->setMetadata(llvm::LLVMContext::MD_loop, loop);
@@ -55,27 +56,49 @@ void Lowering::instruction(const kernel::Instruction& i) {
     result = memory(i);
   } else {
     switch (i.opcode) {
-      case Opcode::constant: result = constant(type_of(i.result), i.immediate); break;
-      case Opcode::builtin: result = builtin(static_cast<kernel::Builtin>(i.immediate)); break;
-      case Opcode::parameter: result = parameters_[static_cast<std::size_t>(i.immediate)]; break;
-      case Opcode::length: result = lengths_[i.memory]; break;
-      case Opcode::lane_index: result = lane_index(type_of(i.result)); break;
-      case Opcode::barrier: barrier(); break;
+      case Opcode::constant:
+        result = constant(type_of(i.result), i.immediate);
+        break;
+      case Opcode::builtin:
+        result = builtin(static_cast<kernel::Builtin>(i.immediate));
+        break;
+      case Opcode::parameter:
+        result = parameters_[static_cast<std::size_t>(i.immediate)];
+        break;
+      case Opcode::length:
+        result = lengths_[i.memory];
+        break;
+      case Opcode::lane_index:
+        result = lane_index(type_of(i.result));
+        break;
+      case Opcode::barrier:
+        barrier();
+        break;
       case Opcode::plane_shuffle:
       case Opcode::plane_shuffle_xor:
       case Opcode::plane_reduce_add:
       case Opcode::plane_reduce_min:
-      case Opcode::plane_reduce_max: result = plane(i); break;
-      case Opcode::if_: if_(i); break;
-      case Opcode::for_: for_(i); break;
-      case Opcode::while_: while_(i); break;
+      case Opcode::plane_reduce_max:
+        result = plane(i);
+        break;
+      case Opcode::if_:
+        if_(i);
+        break;
+      case Opcode::for_:
+        for_(i);
+        break;
+      case Opcode::while_:
+        while_(i);
+        break;
       case Opcode::return_:
         builder_.CreateBr(unit_end_);
         move_to(new_block("after_return"));
         break;
       case Opcode::yield:
-      case Opcode::comment: break;
-      default: fail(i, "this target has no such instruction");
+      case Opcode::comment:
+        break;
+      default:
+        fail(i, "this target has no such instruction");
     }
   }
   if (i.result != kernel::no_value) values_[i.result] = result;
@@ -110,7 +133,8 @@ void Lowering::for_(const kernel::Instruction& i) {
     auto* b = llvm::dyn_cast<llvm::ConstantInt>(begin);
     auto* e = llvm::dyn_cast<llvm::ConstantInt>(end);
     auto* s = llvm::dyn_cast<llvm::ConstantInt>(step);
-    if (b == nullptr || e == nullptr || s == nullptr) fail(i, "only a loop with constant bounds can be unrolled");
+    if (b == nullptr || e == nullptr || s == nullptr)
+      fail(i, "only a loop with constant bounds can be unrolled");
     return unrolled(i, b->getSExtValue(), e->getSExtValue(), s->getSExtValue());
   }
   auto* before = builder_.GetInsertBlock();
@@ -130,7 +154,8 @@ void Lowering::for_(const kernel::Instruction& i) {
   move_to(done);
 }
 
-void Lowering::unrolled(const kernel::Instruction& i, std::int64_t begin, std::int64_t end, std::int64_t step) {
+void Lowering::unrolled(const kernel::Instruction& i, std::int64_t begin, std::int64_t end,
+                        std::int64_t step) {
   constexpr std::int64_t most = 4096;
   if (step <= 0) fail(i, "the step is not positive");
   if (begin < end && (end - begin) / step > most) fail(i, "more than 4096 iterations cannot be unrolled");

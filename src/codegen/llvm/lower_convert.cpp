@@ -28,7 +28,8 @@ Lowering::Value* Lowering::to_float(Value* x, Scalar from, Scalar to) {
 
 Lowering::Value* Lowering::float_to_int(Value* x, Scalar to) {
   auto* t = like(x, element_type(to == Scalar::u8 ? Scalar::i32 : to));
-  const auto id = kernel::is_signed(to) || to == Scalar::u8 ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
+  const auto id =
+      kernel::is_signed(to) || to == Scalar::u8 ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
   auto* n = builder_.CreateIntrinsic(id, {t, x->getType()}, {x});
   if (to != Scalar::u8) return n;
   auto* low = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, n, integer(n, 0));
@@ -41,7 +42,9 @@ Lowering::Value* Lowering::widen(Value* bits, Scalar half) {
   auto* wide = builder_.CreateZExt(bits, like(bits, builder_.getInt32Ty()));
   return builder_.CreateBitCast(builder_.CreateShl(wide, 16), like(bits, builder_.getFloatTy()));
 }
-Lowering::Value* Lowering::narrow(Value* x, Scalar half) { return half == Scalar::f16 ? narrow_f16(x) : narrow_bf16(x); }
+Lowering::Value* Lowering::narrow(Value* x, Scalar half) {
+  return half == Scalar::f16 ? narrow_f16(x) : narrow_bf16(x);
+}
 
 /// By integer arithmetic: the instruction of AVX512-BF16 flushes subnormals.
 Lowering::Value* Lowering::narrow_bf16(Value* x) {
@@ -54,8 +57,8 @@ Lowering::Value* Lowering::narrow_bf16(Value* x) {
                               like(x, builder_.getInt16Ty()));
 }
 
-/// Without instructions for it. Exponent and mantissa move to their places, a multiplication by 2^112 moves the bias and
-/// normalises subnormals.
+/// Without instructions for it. Exponent and mantissa move to their places, a multiplication by 2^112 moves
+/// the bias and normalises subnormals.
 Lowering::Value* Lowering::widen_f16(Value* bits) {
   auto* f = like(bits, builder_.getFloatTy());
   auto* u = builder_.CreateZExt(bits, like(bits, builder_.getInt32Ty()));
@@ -65,7 +68,8 @@ Lowering::Value* Lowering::widen_f16(Value* bits) {
   auto* special = builder_.CreateOr(shifted, integer(u, 0x7f800000));
   auto* is_special = builder_.CreateICmpUGE(shifted, integer(u, 0x7c00 << 13));
   auto* sign = builder_.CreateShl(builder_.CreateAnd(u, integer(u, 0x8000)), 16);
-  return builder_.CreateBitCast(builder_.CreateOr(builder_.CreateSelect(is_special, special, finite), sign), f);
+  return builder_.CreateBitCast(builder_.CreateOr(builder_.CreateSelect(is_special, special, finite), sign),
+                                f);
 }
 
 /// As `Float16(float)`: below the smallest normal the float adder does the rounding.
@@ -79,7 +83,8 @@ Lowering::Value* Lowering::narrow_f16(Value* x) {
   auto* half = llvm::ConstantFP::get(x->getType(), 0.5);
   auto* added = builder_.CreateFAdd(builder_.CreateBitCast(magnitude, x->getType()), half);
   auto* subnormal = builder_.CreateSub(builder_.CreateBitCast(added, u->getType()), integer(u, 0x3f000000));
-  auto* r = builder_.CreateSelect(builder_.CreateICmpULT(magnitude, integer(u, 0x38800000)), subnormal, normal);
+  auto* r =
+      builder_.CreateSelect(builder_.CreateICmpULT(magnitude, integer(u, 0x38800000)), subnormal, normal);
   r = builder_.CreateSelect(builder_.CreateICmpUGE(magnitude, integer(u, 0x477ff000)), integer(u, 0x7c00), r);
   r = builder_.CreateSelect(builder_.CreateICmpUGT(magnitude, integer(u, 0x7f800000)), integer(u, 0x7e00), r);
   return builder_.CreateTrunc(builder_.CreateOr(r, sign), like(x, builder_.getInt16Ty()));

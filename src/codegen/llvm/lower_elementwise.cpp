@@ -9,16 +9,23 @@ using kernel::Scalar;
 
 llvm::Type* Lowering::element_type(Scalar s) {
   switch (s) {
-    case Scalar::f64: return builder_.getDoubleTy();
-    case Scalar::f32: return builder_.getFloatTy();
+    case Scalar::f64:
+      return builder_.getDoubleTy();
+    case Scalar::f32:
+      return builder_.getFloatTy();
     case Scalar::f16:
-    case Scalar::bf16: return builder_.getInt16Ty();
+    case Scalar::bf16:
+      return builder_.getInt16Ty();
     case Scalar::i64:
-    case Scalar::u64: return builder_.getInt64Ty();
+    case Scalar::u64:
+      return builder_.getInt64Ty();
     case Scalar::i32:
-    case Scalar::u32: return builder_.getInt32Ty();
-    case Scalar::u8: return builder_.getInt8Ty();
-    case Scalar::boolean: return builder_.getInt1Ty();
+    case Scalar::u32:
+      return builder_.getInt32Ty();
+    case Scalar::u8:
+      return builder_.getInt8Ty();
+    case Scalar::boolean:
+      return builder_.getInt1Ty();
   }
   fail("unknown scalar type");
 }
@@ -68,23 +75,35 @@ Lowering::Value* Lowering::elementwise(const kernel::Instruction& i) {
   if (kernel::is_half(s)) fail(i, "arithmetic on halves has to be promoted first");
   const bool real_type = kernel::is_float(s);
   switch (op) {
-    case Opcode::neg: return real_type ? builder_.CreateFNeg(a) : builder_.CreateNeg(a);
+    case Opcode::neg:
+      return real_type ? builder_.CreateFNeg(a) : builder_.CreateNeg(a);
     case Opcode::abs:
       if (real_type) return intrinsic(llvm::Intrinsic::fabs, a);
       if (!kernel::is_signed(s)) return a;
       return builder_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, a, builder_.getFalse());
-    case Opcode::sqrt: return intrinsic(llvm::Intrinsic::sqrt, a);
-    case Opcode::floor: return intrinsic(llvm::Intrinsic::floor, a);
-    case Opcode::ceil: return intrinsic(llvm::Intrinsic::ceil, a);
-    case Opcode::rint: return intrinsic(llvm::Intrinsic::rint, a);
-    case Opcode::trunc: return intrinsic(llvm::Intrinsic::trunc, a);
-    case Opcode::bit_not: return builder_.CreateNot(a);
-    case Opcode::is_nan: return builder_.CreateFCmpUNO(a, a);
-    case Opcode::scale_exponent: return scale_exponent(a, operand(i, 1));
-    case Opcode::mul_high: return mul_high(s, a, operand(i, 1));
+    case Opcode::sqrt:
+      return intrinsic(llvm::Intrinsic::sqrt, a);
+    case Opcode::floor:
+      return intrinsic(llvm::Intrinsic::floor, a);
+    case Opcode::ceil:
+      return intrinsic(llvm::Intrinsic::ceil, a);
+    case Opcode::rint:
+      return intrinsic(llvm::Intrinsic::rint, a);
+    case Opcode::trunc:
+      return intrinsic(llvm::Intrinsic::trunc, a);
+    case Opcode::bit_not:
+      return builder_.CreateNot(a);
+    case Opcode::is_nan:
+      return builder_.CreateFCmpUNO(a, a);
+    case Opcode::scale_exponent:
+      return scale_exponent(a, operand(i, 1));
+    case Opcode::mul_high:
+      return mul_high(s, a, operand(i, 1));
     case Opcode::fma:
-      return builder_.CreateIntrinsic(llvm::Intrinsic::fma, {a->getType()}, {a, operand(i, 1), operand(i, 2)});
-    default: break;
+      return builder_.CreateIntrinsic(llvm::Intrinsic::fma, {a->getType()},
+                                      {a, operand(i, 1), operand(i, 2)});
+    default:
+      break;
   }
   if (kernel::is_math(op)) fail(i, "has to be expanded first");
   auto* b = operand(i, 1);
@@ -94,45 +113,66 @@ Lowering::Value* Lowering::elementwise(const kernel::Instruction& i) {
 Lowering::Value* Lowering::arithmetic(Opcode op, Scalar s, Value* a, Value* b) {
   const bool real_type = kernel::is_float(s), sign = kernel::is_signed(s);
   switch (op) {
-    case Opcode::add: return real_type ? builder_.CreateFAdd(a, b) : builder_.CreateAdd(a, b);
-    case Opcode::sub: return real_type ? builder_.CreateFSub(a, b) : builder_.CreateSub(a, b);
-    case Opcode::mul: return real_type ? builder_.CreateFMul(a, b) : builder_.CreateMul(a, b);
+    case Opcode::add:
+      return real_type ? builder_.CreateFAdd(a, b) : builder_.CreateAdd(a, b);
+    case Opcode::sub:
+      return real_type ? builder_.CreateFSub(a, b) : builder_.CreateSub(a, b);
+    case Opcode::mul:
+      return real_type ? builder_.CreateFMul(a, b) : builder_.CreateMul(a, b);
     case Opcode::div:
-      return real_type ? builder_.CreateFDiv(a, b) : sign ? builder_.CreateSDiv(a, b) : builder_.CreateUDiv(a, b);
-    case Opcode::rem: return sign ? builder_.CreateSRem(a, b) : builder_.CreateURem(a, b);
+      return real_type ? builder_.CreateFDiv(a, b)
+             : sign    ? builder_.CreateSDiv(a, b)
+                       : builder_.CreateUDiv(a, b);
+    case Opcode::rem:
+      return sign ? builder_.CreateSRem(a, b) : builder_.CreateURem(a, b);
     case Opcode::min:
       if (real_type) return minimum(a, b);
       return builder_.CreateBinaryIntrinsic(sign ? llvm::Intrinsic::smin : llvm::Intrinsic::umin, a, b);
     case Opcode::max:
       if (real_type) return maximum(a, b);
       return builder_.CreateBinaryIntrinsic(sign ? llvm::Intrinsic::smax : llvm::Intrinsic::umax, a, b);
-    case Opcode::bit_and: return builder_.CreateAnd(a, b);
-    case Opcode::bit_or: return builder_.CreateOr(a, b);
-    case Opcode::bit_xor: return builder_.CreateXor(a, b);
-    case Opcode::shift_left: return builder_.CreateShl(a, b);
-    case Opcode::shift_right: return sign ? builder_.CreateAShr(a, b) : builder_.CreateLShr(a, b);
-    default: fail(std::string(kernel::name_of(op)) + ": not an element-wise operation of two operands");
+    case Opcode::bit_and:
+      return builder_.CreateAnd(a, b);
+    case Opcode::bit_or:
+      return builder_.CreateOr(a, b);
+    case Opcode::bit_xor:
+      return builder_.CreateXor(a, b);
+    case Opcode::shift_left:
+      return builder_.CreateShl(a, b);
+    case Opcode::shift_right:
+      return sign ? builder_.CreateAShr(a, b) : builder_.CreateLShr(a, b);
+    default:
+      fail(std::string(kernel::name_of(op)) + ": not an element-wise operation of two operands");
   }
 }
 
 Lowering::Value* Lowering::compare(Opcode op, Scalar s, Value* a, Value* b) {
   using P = llvm::CmpInst::Predicate;
   const int n = static_cast<int>(op) - static_cast<int>(Opcode::eq);  // eq, ne, lt, le, gt, ge
-  static constexpr P floats[] = {P::FCMP_OEQ, P::FCMP_UNE, P::FCMP_OLT, P::FCMP_OLE, P::FCMP_OGT, P::FCMP_OGE};
-  static constexpr P with_sign[] = {P::ICMP_EQ, P::ICMP_NE, P::ICMP_SLT, P::ICMP_SLE, P::ICMP_SGT, P::ICMP_SGE};
+  static constexpr P floats[] = {P::FCMP_OEQ, P::FCMP_UNE, P::FCMP_OLT,
+                                 P::FCMP_OLE, P::FCMP_OGT, P::FCMP_OGE};
+  static constexpr P with_sign[] = {P::ICMP_EQ,  P::ICMP_NE,  P::ICMP_SLT,
+                                    P::ICMP_SLE, P::ICMP_SGT, P::ICMP_SGE};
   static constexpr P without[] = {P::ICMP_EQ, P::ICMP_NE, P::ICMP_ULT, P::ICMP_ULE, P::ICMP_UGT, P::ICMP_UGE};
-  return builder_.CreateCmp(kernel::is_float(s) ? floats[n] : kernel::is_signed(s) ? with_sign[n] : without[n], a, b);
+  return builder_.CreateCmp(kernel::is_float(s)    ? floats[n]
+                            : kernel::is_signed(s) ? with_sign[n]
+                                                   : without[n],
+                            a, b);
 }
 
 Lowering::Value* Lowering::mul_high(Scalar s, Value* a, Value* b) {
   auto* wide = like(a, builder_.getInt64Ty());
   const bool sign = kernel::is_signed(s);
-  const auto extend = [&](Value* v) { return sign ? builder_.CreateSExt(v, wide) : builder_.CreateZExt(v, wide); };
-  return builder_.CreateTrunc(builder_.CreateLShr(builder_.CreateMul(extend(a), extend(b)), 32), a->getType());
+  const auto extend = [&](Value* v) {
+    return sign ? builder_.CreateSExt(v, wide) : builder_.CreateZExt(v, wide);
+  };
+  return builder_.CreateTrunc(builder_.CreateLShr(builder_.CreateMul(extend(a), extend(b)), 32),
+                              a->getType());
 }
 
-/// x * 2^n with powers of two that are themselves normal: n is clamped to where the result has long been 0 or infinite and
-/// applied in steps that keep the intermediate product normal, so that it is rounded once (as musl's scalbn does).
+/// x * 2^n with powers of two that are themselves normal: n is clamped to where the result has long been 0 or
+/// infinite and applied in steps that keep the intermediate product normal, so that it is rounded once (as
+/// musl's scalbn does).
 Lowering::Value* Lowering::scale_exponent(Value* x, Value* n) {
   const bool single = x->getType()->getScalarType()->isFloatTy();
   const int mantissa = single ? 23 : 52, bias = single ? 127 : 1023;
@@ -144,7 +184,8 @@ Lowering::Value* Lowering::scale_exponent(Value* x, Value* n) {
     auto* above = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, e, integer(e, low));
     return builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, above, integer(e, high));
   };
-  const int down = -(bias - 1) + mantissa + 1;  // a product scaled by this much stays exact until the last step
+  const int down =
+      -(bias - 1) + mantissa + 1;  // a product scaled by this much stays exact until the last step
   Value* rest = n;
   for (int step = 0; step < 2; ++step) {
     auto* e = clamp(rest, down, bias);

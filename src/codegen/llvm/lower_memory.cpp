@@ -12,12 +12,21 @@ using kernel::Space;
 
 Lowering::Value* Lowering::memory(const kernel::Instruction& i) {
   switch (i.opcode) {
-    case Opcode::load: return load(i);
-    case Opcode::store: store(i); break;
-    case Opcode::gather: return gather(i);
-    case Opcode::scatter: scatter(i); break;
-    case Opcode::prefetch: prefetch(i); break;
-    default: return atomic(i);
+    case Opcode::load:
+      return load(i);
+    case Opcode::store:
+      store(i);
+      break;
+    case Opcode::gather:
+      return gather(i);
+    case Opcode::scatter:
+      scatter(i);
+      break;
+    case Opcode::prefetch:
+      prefetch(i);
+      break;
+    default:
+      return atomic(i);
   }
   return nullptr;
 }
@@ -29,8 +38,8 @@ Lowering::Value* Lowering::to_memory(Scalar s, Value* v) {
   return s == Scalar::boolean ? builder_.CreateZExt(v, like(v, builder_.getInt8Ty())) : v;
 }
 
-/// A sum of 64-bit terms becomes a chain of pointer steps, outermost loop first: what does not change in a loop is then
-/// hoisted out of it, and constants end up as displacements, without loop strength reduction.
+/// A sum of 64-bit terms becomes a chain of pointer steps, outermost loop first: what does not change in a
+/// loop is then hoisted out of it, and constants end up as displacements, without loop strength reduction.
 Lowering::Value* Lowering::address(kernel::MemoryId m, Value* index) {
   llvm::SmallVector<Value*, 8> terms, open{index};
   std::int64_t constant = 0;
@@ -39,7 +48,8 @@ Lowering::Value* Lowering::address(kernel::MemoryId m, Value* index) {
     auto* sum = llvm::dyn_cast<llvm::BinaryOperator>(v);
     if (auto* c = llvm::dyn_cast<llvm::ConstantInt>(v)) {
       constant += c->getSExtValue();
-    } else if (sum != nullptr && sum->getOpcode() == llvm::Instruction::Add && v->getType()->isIntegerTy(64)) {
+    } else if (sum != nullptr && sum->getOpcode() == llvm::Instruction::Add &&
+               v->getType()->isIntegerTy(64)) {
       open.push_back(sum->getOperand(1));
       open.push_back(sum->getOperand(0));
     } else {
@@ -60,7 +70,8 @@ Lowering::Value* Lowering::address(kernel::MemoryId m, Value* index) {
       step = builder_.CreateAdd(step, builder_.CreateSExt(terms[n], builder_.getInt64Ty()));
     p = builder_.CreateGEP(e, p, step);
   }
-  return constant == 0 ? p : builder_.CreateGEP(e, p, builder_.getInt64(static_cast<std::uint64_t>(constant)));
+  return constant == 0 ? p
+                       : builder_.CreateGEP(e, p, builder_.getInt64(static_cast<std::uint64_t>(constant)));
 }
 
 Lowering::Value* Lowering::addresses(kernel::MemoryId m, Value* indices) {
@@ -120,8 +131,9 @@ void Lowering::store(const kernel::Instruction& i) {
   }
   auto* stored = builder_.CreateAlignedStore(v, p, alignment(i, n));
   if ((i.flags & kernel::non_temporal) != 0)
-    stored->setMetadata(llvm::LLVMContext::MD_nontemporal,
-                        llvm::MDNode::get(module_.getContext(), llvm::ConstantAsMetadata::get(builder_.getInt32(1))));
+    stored->setMetadata(
+        llvm::LLVMContext::MD_nontemporal,
+        llvm::MDNode::get(module_.getContext(), llvm::ConstantAsMetadata::get(builder_.getInt32(1))));
   if (end == nullptr) return;
   builder_.CreateBr(end);
   move_to(end);
@@ -139,8 +151,8 @@ Lowering::Value* Lowering::gather(const kernel::Instruction& i) {
 void Lowering::scatter(const kernel::Instruction& i) {
   const Scalar s = kernel_.memories[i.memory].scalar;
   if (type_of(i.operands[1]).lanes == 1) return store(i);
-  builder_.CreateMaskedScatter(to_memory(s, operand(i, 1)), addresses(i.memory, operand(i, 0)), alignment(i, 1),
-                               mask_operand(i, 2));
+  builder_.CreateMaskedScatter(to_memory(s, operand(i, 1)), addresses(i.memory, operand(i, 0)),
+                               alignment(i, 1), mask_operand(i, 2));
 }
 
 void Lowering::prefetch(const kernel::Instruction& i) {
@@ -153,12 +165,15 @@ void Lowering::prefetch(const kernel::Instruction& i) {
 
 Lowering::Value* Lowering::atomic(const kernel::Instruction& i) {
   const Scalar s = kernel_.memories[i.memory].scalar;
-  const Opcode op = i.opcode == Opcode::atomic_add ? Opcode::add : i.opcode == Opcode::atomic_min ? Opcode::min : Opcode::max;
+  const Opcode op = i.opcode == Opcode::atomic_add   ? Opcode::add
+                    : i.opcode == Opcode::atomic_min ? Opcode::min
+                                                     : Opcode::max;
   auto* p = address(i.memory, operand(i, 0));
   auto* v = operand(i, 1);
   if (s == Scalar::boolean) fail(i, "is not defined for bool");
   const bool alone = units_are_serial() && kernel_.memories[i.memory].space == Space::shared;
-  if (!alone && (kernel::is_half(s) || (kernel::is_float(s) && op != Opcode::add))) return exchange_loop(i, s, p);
+  if (!alone && (kernel::is_half(s) || (kernel::is_float(s) && op != Opcode::add)))
+    return exchange_loop(i, s, p);
   if (alone) {
     auto* old = builder_.CreateAlignedLoad(v->getType(), p, alignment(i, 1));
     const Scalar wide = kernel::is_half(s) ? Scalar::f32 : s;
@@ -176,7 +191,9 @@ Lowering::Value* Lowering::atomic(const kernel::Instruction& i) {
 
 /// Operations no target has: compare and exchange until nobody came between.
 Lowering::Value* Lowering::exchange_loop(const kernel::Instruction& i, Scalar s, Value* p) {
-  const Opcode op = i.opcode == Opcode::atomic_add ? Opcode::add : i.opcode == Opcode::atomic_min ? Opcode::min : Opcode::max;
+  const Opcode op = i.opcode == Opcode::atomic_add   ? Opcode::add
+                    : i.opcode == Opcode::atomic_min ? Opcode::min
+                                                     : Opcode::max;
   const Scalar wide = kernel::is_half(s) ? Scalar::f32 : s;
   auto* t = element_type(s);
   auto* word = builder_.getIntNTy(static_cast<unsigned>(8 * kernel::size_of(s)));
@@ -194,8 +211,9 @@ Lowering::Value* Lowering::exchange_loop(const kernel::Instruction& i, Scalar s,
   seen->addIncoming(first, before);
   auto* old = builder_.CreateBitCast(seen, t);
   auto* now = convert(arithmetic(op, wide, convert(old, s, wide), v), wide, s);
-  auto* exchange = builder_.CreateAtomicCmpXchg(p, seen, builder_.CreateBitCast(now, word), alignment(i, 1),
-                                                llvm::AtomicOrdering::Monotonic, llvm::AtomicOrdering::Monotonic);
+  auto* exchange =
+      builder_.CreateAtomicCmpXchg(p, seen, builder_.CreateBitCast(now, word), alignment(i, 1),
+                                   llvm::AtomicOrdering::Monotonic, llvm::AtomicOrdering::Monotonic);
   seen->addIncoming(builder_.CreateExtractValue(exchange, 0), builder_.GetInsertBlock());
   builder_.CreateCondBr(builder_.CreateExtractValue(exchange, 1), done, loop);
   move_to(done);

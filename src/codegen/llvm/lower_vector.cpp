@@ -12,8 +12,10 @@ Lowering::Value* Lowering::vector(const kernel::Instruction& i) {
   auto* a = operand(i, 0);
   const unsigned n = lanes_of(a);
   switch (i.opcode) {
-    case Opcode::splat: return splat(a, type_of(i.result).lanes);
-    case Opcode::extract: return n == 1 ? a : builder_.CreateExtractElement(a, static_cast<std::uint64_t>(i.immediate));
+    case Opcode::splat:
+      return splat(a, type_of(i.result).lanes);
+    case Opcode::extract:
+      return n == 1 ? a : builder_.CreateExtractElement(a, static_cast<std::uint64_t>(i.immediate));
     case Opcode::insert:
       if (n == 1) return operand(i, 1);
       return builder_.CreateInsertElement(a, operand(i, 1), static_cast<std::uint64_t>(i.immediate));
@@ -27,10 +29,14 @@ Lowering::Value* Lowering::vector(const kernel::Instruction& i) {
       const auto lane = static_cast<unsigned>(i.indices[0]);
       return lane < n ? builder_.CreateExtractElement(a, lane) : builder_.CreateExtractElement(b, lane - n);
     }
-    case Opcode::reduce_add: return reduce(Opcode::add, type_of(i.result).scalar, a);
-    case Opcode::reduce_mul: return reduce(Opcode::mul, type_of(i.result).scalar, a);
-    case Opcode::reduce_min: return reduce(Opcode::min, type_of(i.result).scalar, a);
-    default: return reduce(Opcode::max, type_of(i.result).scalar, a);
+    case Opcode::reduce_add:
+      return reduce(Opcode::add, type_of(i.result).scalar, a);
+    case Opcode::reduce_mul:
+      return reduce(Opcode::mul, type_of(i.result).scalar, a);
+    case Opcode::reduce_min:
+      return reduce(Opcode::min, type_of(i.result).scalar, a);
+    default:
+      return reduce(Opcode::max, type_of(i.result).scalar, a);
   }
 }
 
@@ -72,7 +78,8 @@ Lowering::Value* Lowering::reduce(Opcode op, Scalar s, Value* v) {
       auto* middle = builder_.CreateExtractElement(v, half - 1);
       llvm::SmallVector<int, 64> indices(half, -1);
       std::iota(indices.begin(), indices.end() - 1, 0);
-      auto* wider = pairs == 1 ? builder_.CreateVectorSplat(2, sum) : builder_.CreateShuffleVector(sum, indices);
+      auto* wider =
+          pairs == 1 ? builder_.CreateVectorSplat(2, sum) : builder_.CreateShuffleVector(sum, indices);
       sum = builder_.CreateInsertElement(wider, middle, half - 1);
     }
     v = sum;
@@ -85,8 +92,9 @@ Lowering::Value* Lowering::in_pieces(Value* v, Value* w, unsigned width,
                                      const std::function<Value*(Value*, Value*)>& f) {
   const unsigned n = lanes_of(v);
   const auto piece = [&](Value* x, unsigned first) -> Value* {
-    if (n == 1) return builder_.CreateInsertElement(
-        llvm::PoisonValue::get(llvm::FixedVectorType::get(x->getType(), width)), x, std::uint64_t{0});
+    if (n == 1)
+      return builder_.CreateInsertElement(
+          llvm::PoisonValue::get(llvm::FixedVectorType::get(x->getType(), width)), x, std::uint64_t{0});
     llvm::SmallVector<int, 64> indices(width, -1);
     for (unsigned l = 0; l < width && first + l < n; ++l) indices[l] = static_cast<int>(first + l);
     return builder_.CreateShuffleVector(x, indices);

@@ -1,5 +1,5 @@
-/// Kernel IR to LLVM IR. What is common to all targets stands in `Lowering`; a target adds the entry function, where
-/// memories and positions come from, and the instructions of its cubes and planes.
+/// Kernel IR to LLVM IR. What is common to all targets stands in `Lowering`; a target adds the entry
+/// function, where memories and positions come from, and the instructions of its cubes and planes.
 #pragma once
 
 #include <llvm/IR/IRBuilder.h>
@@ -19,8 +19,8 @@ struct LoweringError {
   std::string message;
 };
 
-/// Lowers one kernel into `module`. Halves live in LLVM as i16 and booleans as i1 (i8 in memory), so that no back end
-/// ever has to make a decision, or a library call, about them.
+/// Lowers one kernel into `module`. Halves live in LLVM as i16 and booleans as i1 (i8 in memory), so that no
+/// back end ever has to make a decision, or a library call, about them.
 class Lowering {
  public:
   using Value = llvm::Value;
@@ -34,8 +34,8 @@ class Lowering {
   Lowering(const kernel::Kernel& kernel, llvm::Module& module);
 
   // What a target decides.
-  /// Creates the function, sets `bases_`, `lengths_`, `parameters_`, `unit_end_`, and leaves the builder where the code of
-  /// one unit starts.
+  /// Creates the function, sets `bases_`, `lengths_`, `parameters_`, `unit_end_`, and leaves the builder
+  /// where the code of one unit starts.
   virtual void open() = 0;
   /// The builder stands in `unit_end_`.
   virtual void close() = 0;
@@ -44,8 +44,8 @@ class Lowering {
   virtual Value* plane(const kernel::Instruction& i) = 0;
   virtual Value* minimum(Value* a, Value* b) = 0;  ///< floats; NaN if either is NaN
   virtual Value* maximum(Value* a, Value* b) = 0;
-  virtual Value* widen_f16(Value* bits);           ///< i16 to float
-  virtual Value* narrow_f16(Value* x);             ///< float to i16, nearest even
+  virtual Value* widen_f16(Value* bits);  ///< i16 to float
+  virtual Value* narrow_f16(Value* x);    ///< float to i16, nearest even
   virtual Value* scale_exponent(Value* x, Value* n);
   virtual bool has_prefetch() const = 0;
   /// Units run one after the other, so that shared memory needs no atomics.
@@ -74,8 +74,8 @@ class Lowering {
 
   // element-wise
   Value* constant(kernel::Type t, std::int64_t bits);
-  Value* real(Value* shape, double x);             ///< float constant of the type of `shape`
-  Value* integer(Value* shape, std::int64_t x);    ///< as above
+  Value* real(Value* shape, double x);           ///< float constant of the type of `shape`
+  Value* integer(Value* shape, std::int64_t x);  ///< as above
   Value* elementwise(const kernel::Instruction& i);
   Value* arithmetic(kernel::Opcode op, kernel::Scalar s, Value* a, Value* b);
   Value* compare(kernel::Opcode op, kernel::Scalar s, Value* a, Value* b);
@@ -84,8 +84,8 @@ class Lowering {
   Value* convert(Value* x, kernel::Scalar from, kernel::Scalar to);
   Value* to_float(Value* x, kernel::Scalar from, kernel::Scalar to);
   Value* float_to_int(Value* x, kernel::Scalar to);
-  Value* widen(Value* bits, kernel::Scalar half);   ///< half to float
-  Value* narrow(Value* x, kernel::Scalar half);     ///< float to half
+  Value* widen(Value* bits, kernel::Scalar half);  ///< half to float
+  Value* narrow(Value* x, kernel::Scalar half);    ///< float to half
   Value* narrow_bf16(Value* x);
 
   // vectors
@@ -94,7 +94,8 @@ class Lowering {
   Value* lanes(Value* v, unsigned first, unsigned count);
   Value* lane_index(kernel::Type t);
   Value* reduce(kernel::Opcode op, kernel::Scalar s, Value* v);
-  /// Cuts `v` (and `w`) into pieces of `width` lanes, the last one filled up, maps them and joins the results.
+  /// Cuts `v` (and `w`) into pieces of `width` lanes, the last one filled up, maps them and joins the
+  /// results.
   Value* in_pieces(Value* v, Value* w, unsigned width, const std::function<Value*(Value*, Value*)>& f);
 
   // memory

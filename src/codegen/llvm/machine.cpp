@@ -21,8 +21,8 @@
 namespace strata::codegen {
 namespace {
 
-/// LLVM reports some failures (an instruction it cannot select, for one) by a handler that must not return. Throwing through
-/// its frames leaks what they hold but leaves the process and other compilations whole.
+/// LLVM reports some failures (an instruction it cannot select, for one) by a handler that must not return.
+/// Throwing through its frames leaks what they hold but leaves the process and other compilations whole.
 void throw_fatal(void*, const char* reason, bool) { throw LoweringError{std::string("LLVM: ") + reason}; }
 
 /// A code generator for one target; not thread-safe, so each thread has its own.
@@ -35,11 +35,14 @@ Machine create(const std::string& triple, const std::string& cpu, const std::str
   std::string problem;
   const auto* t = llvm::TargetRegistry::lookupTarget(triple, problem);
   if (t == nullptr) throw LoweringError{"LLVM: " + problem};
+  // Asked first: LLVM only prints a warning about a processor that it does not know.
+  const std::unique_ptr<llvm::MCSubtargetInfo> any(t->createMCSubtargetInfo(triple, "", ""));
+  if (any == nullptr || !any->isCPUStringValid(cpu)) throw LoweringError{"LLVM: no processor '" + cpu + "'"};
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;  // kernels say `fma` where they mean it
   Machine m;
-  m.target.reset(t->createTargetMachine(triple, cpu, features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small,
-                                        llvm::CodeGenOptLevel::Default, true));
+  m.target.reset(t->createTargetMachine(triple, cpu, features, options, llvm::Reloc::PIC_,
+                                        llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default, true));
   if (m.target == nullptr) throw LoweringError{"LLVM: no code generator for " + triple};
   return m;
 }
@@ -49,9 +52,9 @@ Machine create_host(const std::string& cpu) {
   llvm::SubtargetFeatures list;
   if (cpu.empty())
     for (const auto& f : llvm::sys::getHostCPUFeatures()) list.AddFeature(f.first(), f.second);
-  auto m = create(llvm::sys::getProcessTriple(), cpu.empty() ? llvm::sys::getHostCPUName().str() : cpu, list.getString());
+  auto m = create(llvm::sys::getProcessTriple(), cpu.empty() ? llvm::sys::getHostCPUName().str() : cpu,
+                  list.getString());
   const auto* info = m.target->getMCSubtargetInfo();
-  if (!info->isCPUStringValid(m.target->getTargetCPU())) throw LoweringError{"LLVM: no processor '" + cpu + "'"};
   const auto has = [&](const char* name) { return info->checkFeatures(std::string("+") + name); };
   m.features.f16c = has("f16c");
   m.features.avx512 = has("avx512f") && has("avx512vl") && has("avx512dq");
@@ -60,7 +63,8 @@ Machine create_host(const std::string& cpu) {
 
 /// PTX 8.0 is what the driver of CUDA 12.0 reads, and enough for every instruction used here.
 Machine create_ptx(const Target& target) {
-  const auto cpu = "sm_" + std::to_string(target.compute_capability) + (target.architecture_specific ? "a" : "");
+  const auto cpu =
+      "sm_" + std::to_string(target.compute_capability) + (target.architecture_specific ? "a" : "");
   return create("nvptx64-nvidia-cuda", cpu, "+ptx80");
 }
 
@@ -100,7 +104,8 @@ std::string emit(llvm::Module& module, llvm::TargetMachine& target, bool object)
   llvm::raw_svector_ostream out(bytes);
   llvm::legacy::PassManager passes;
   const auto type = object ? llvm::CodeGenFileType::ObjectFile : llvm::CodeGenFileType::AssemblyFile;
-  if (target.addPassesToEmitFile(passes, out, nullptr, type)) throw LoweringError{"LLVM: this target emits no such file"};
+  if (target.addPassesToEmitFile(passes, out, nullptr, type))
+    throw LoweringError{"LLVM: this target emits no such file"};
   passes.run(module);
   return {bytes.begin(), bytes.end()};
 }
@@ -124,13 +129,15 @@ void initialise_llvm() {
   LLVMInitializeNVPTXTargetMC();
   LLVMInitializeNVPTXAsmPrinter();
   llvm::install_fatal_error_handler(throw_fatal);
-  // Loop strength reduction takes 30-55 % of code generation and gains nothing on our loops; only a global option turns it off.
+  // Loop strength reduction takes 30-55 % of code generation and gains nothing on our loops; only a global
+  // option turns it off.
   const auto& options = llvm::cl::getRegisteredOptions();
   if (const auto o = options.find("disable-lsr"); o != options.end())
     static_cast<llvm::cl::opt<bool>*>(o->second)->setValue(true);
 }
 
-std::string generate(const kernel::Kernel& kernel, const Target& target, Format format, const Options& options) {
+std::string generate(const kernel::Kernel& kernel, const Target& target, Format format,
+                     const Options& options) {
   const bool host = target.kind == Target::Kind::host;
   if (host ? format == Format::ptx : format == Format::object)
     throw LoweringError{"kernel '" + kernel.name + "': " + (host ? "PTX for the host" : "an object for PTX") +

@@ -11,6 +11,7 @@ namespace strata::codegen {
 void initialise_llvm();
 
 /// The kernel as code of `format`. Throws LoweringError.
-std::string generate(const kernel::Kernel& kernel, const Target& target, Format format, const Options& options);
+std::string generate(const kernel::Kernel& kernel, const Target& target, Format format,
+                     const Options& options);
 
 }  // namespace strata::codegen

@@ -9,8 +9,8 @@
 namespace strata::codegen {
 namespace {
 
-bool compile_in_module(const kernel::Kernel* kernel, const Target* target, Format format, const Options* options,
-                       std::string* code, std::string* problem) noexcept {
+bool compile_in_module(const kernel::Kernel* kernel, const Target* target, Format format,
+                       const Options* options, std::string* code, std::string* problem) noexcept {
   try {
     *code = generate(*kernel, *target, format, *options);
     return true;
@@ -25,9 +25,11 @@ bool compile_in_module(const kernel::Kernel* kernel, const Target* target, Forma
 }  // namespace
 }  // namespace strata::codegen
 
-extern "C" __attribute__((visibility("default"))) const strata::codegen::ModuleInterface* strata_codegen_module() {
-  static const strata::codegen::ModuleInterface interface{strata::codegen::module_abi, STRATA_CODEGEN_REVISION,
-                                                          strata::codegen::compile_in_module};
+extern "C" __attribute__((visibility("default"))) const strata::codegen::ModuleInterface*
+strata_codegen_module() {
+  static const strata::codegen::ModuleInterface interface {
+    strata::codegen::module_abi, STRATA_CODEGEN_REVISION, strata::codegen::compile_in_module
+  };
   static std::once_flag once;
   std::call_once(once, strata::codegen::initialise_llvm);
   return &interface;

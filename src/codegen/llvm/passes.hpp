@@ -8,9 +8,9 @@ class TargetMachine;
 
 namespace strata::codegen {
 
-/// Few: kernels arrive with explicit vectors and unrolled loops. Local arrays become registers (SROA), repeated address
-/// arithmetic goes (EarlyCSE), loops give up what does not change (LICM). `scalarise`: cut vector arithmetic into lanes,
-/// loads and stores stay whole.
+/// Few: kernels arrive with explicit vectors and unrolled loops. Local arrays become registers (SROA),
+/// repeated address arithmetic goes (EarlyCSE), loops give up what does not change (LICM). `scalarise`: cut
+/// vector arithmetic into lanes, loads and stores stay whole.
 void run_passes(llvm::Module& module, llvm::TargetMachine& target, bool scalarise);
 
 }  // namespace strata::codegen

@@ -50,18 +50,22 @@ class PtxLowering final : public Lowering {
   void close() override { builder_.CreateRetVoid(); }
 
   void check_limits() const {
-    const auto letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$'; };
+    const auto letter = [](char c) {
+      return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$';
+    };
     const auto& name = kernel_.name;
     if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0])) != 0 ||
         !std::all_of(name.begin(), name.end(), letter))
       fail("PTX names consist of letters, digits, _ and $");
-    if (kernel_.units() > 1024) fail("PTX allows 1024 units in a cube, not " + std::to_string(kernel_.units()));
+    if (kernel_.units() > 1024)
+      fail("PTX allows 1024 units in a cube, not " + std::to_string(kernel_.units()));
   }
 
   void annotate() {
     auto& c = module_.getContext();
     const auto number = [&](std::uint32_t n) { return llvm::ConstantAsMetadata::get(builder_.getInt32(n)); };
-    std::vector<llvm::Metadata*> nodes{llvm::ValueAsMetadata::get(function_), llvm::MDString::get(c, "kernel"), number(1)};
+    std::vector<llvm::Metadata*> nodes{llvm::ValueAsMetadata::get(function_),
+                                       llvm::MDString::get(c, "kernel"), number(1)};
     const char* names[] = {"reqntidx", "reqntidy", "reqntidz"};
     for (unsigned axis = 0; axis < 3; ++axis) {
       nodes.push_back(llvm::MDString::get(c, names[axis]));
@@ -111,8 +115,12 @@ class PtxLowering final : public Lowering {
   bool units_are_serial() const override { return false; }
 
   /// min.NaN exists for f32 only.
-  Value* minimum(Value* a, Value* b) override { return nan_aware(llvm::Intrinsic::minimum, llvm::Intrinsic::minnum, a, b); }
-  Value* maximum(Value* a, Value* b) override { return nan_aware(llvm::Intrinsic::maximum, llvm::Intrinsic::maxnum, a, b); }
+  Value* minimum(Value* a, Value* b) override {
+    return nan_aware(llvm::Intrinsic::minimum, llvm::Intrinsic::minnum, a, b);
+  }
+  Value* maximum(Value* a, Value* b) override {
+    return nan_aware(llvm::Intrinsic::maximum, llvm::Intrinsic::maxnum, a, b);
+  }
   Value* nan_aware(llvm::Intrinsic::ID single, llvm::Intrinsic::ID other, Value* a, Value* b) {
     if (a->getType()->getScalarType()->isFloatTy()) return builder_.CreateBinaryIntrinsic(single, a, b);
     auto* r = builder_.CreateBinaryIntrinsic(other, a, b);
@@ -136,14 +144,18 @@ class PtxLowering final : public Lowering {
   /// Units of this plane: an i32.
   Value* plane_units() {
     if (units_in_last_plane() == plane_size) return builder_.getInt32(plane_size);
-    auto* y = builder_.CreateAdd(builtin(Builtin::unit_y), builder_.CreateMul(builtin(Builtin::unit_z), builder_.getInt32(kernel_.cube_dim[1])));
-    auto* linear = builder_.CreateAdd(builtin(Builtin::unit_x), builder_.CreateMul(y, builder_.getInt32(kernel_.cube_dim[0])));
+    auto* y = builder_.CreateAdd(
+        builtin(Builtin::unit_y),
+        builder_.CreateMul(builtin(Builtin::unit_z), builder_.getInt32(kernel_.cube_dim[1])));
+    auto* linear = builder_.CreateAdd(builtin(Builtin::unit_x),
+                                      builder_.CreateMul(y, builder_.getInt32(kernel_.cube_dim[0])));
     const auto full = kernel_.units() / plane_size * plane_size;
-    return builder_.CreateSelect(builder_.CreateICmpULT(linear, builder_.getInt32(full)), builder_.getInt32(plane_size),
-                                 builder_.getInt32(units_in_last_plane()));
+    return builder_.CreateSelect(builder_.CreateICmpULT(linear, builder_.getInt32(full)),
+                                 builder_.getInt32(plane_size), builder_.getInt32(units_in_last_plane()));
   }
   Value* members(Value* units) {
-    return builder_.CreateLShr(builder_.getInt32(~0u), builder_.CreateSub(builder_.getInt32(plane_size), units));
+    return builder_.CreateLShr(builder_.getInt32(~0u),
+                               builder_.CreateSub(builder_.getInt32(plane_size), units));
   }
 
   /// One 32-bit word through `shfl.sync`; wider and narrower lanes are cut and padded.
@@ -169,14 +181,17 @@ class PtxLowering final : public Lowering {
   }
   Value* shuffle(llvm::Intrinsic::ID id, Value* v, Value* lane) {
     auto* mask = members(plane_units());
-    return shuffled(v, [&](Value* word) { return call(id, {mask, word, lane, builder_.getInt32(plane_size - 1)}); });
+    return shuffled(v, [&](Value* word) {
+      return call(id, {mask, word, lane, builder_.getInt32(plane_size - 1)});
+    });
   }
 
   Value* plane(const kernel::Instruction& i) override {
     auto* v = operand(i, 0);
     if (i.opcode == Opcode::plane_shuffle || i.opcode == Opcode::plane_shuffle_xor) {
       auto* lane = operand(i, 1);
-      if (i.opcode == Opcode::plane_shuffle_xor) lane = builder_.CreateXor(lane, builtin(Builtin::plane_lane));
+      if (i.opcode == Opcode::plane_shuffle_xor)
+        lane = builder_.CreateXor(lane, builtin(Builtin::plane_lane));
       auto* inside = builder_.CreateICmpULT(lane, plane_units());
       return builder_.CreateSelect(inside, shuffle(llvm::Intrinsic::nvvm_shfl_sync_idx_i32, v, lane), v);
     }
@@ -190,9 +205,11 @@ class PtxLowering final : public Lowering {
 
   Value* redux(Opcode op, Scalar s, Value* v) {
     const bool sign = kernel::is_signed(s);
-    const auto id = op == Opcode::add   ? llvm::Intrinsic::nvvm_redux_sync_add
-                    : op == Opcode::min ? (sign ? llvm::Intrinsic::nvvm_redux_sync_min : llvm::Intrinsic::nvvm_redux_sync_umin)
-                                        : (sign ? llvm::Intrinsic::nvvm_redux_sync_max : llvm::Intrinsic::nvvm_redux_sync_umax);
+    const auto id =
+        op == Opcode::add ? llvm::Intrinsic::nvvm_redux_sync_add
+        : op == Opcode::min
+            ? (sign ? llvm::Intrinsic::nvvm_redux_sync_min : llvm::Intrinsic::nvvm_redux_sync_umin)
+            : (sign ? llvm::Intrinsic::nvvm_redux_sync_max : llvm::Intrinsic::nvvm_redux_sync_umax);
     return call(id, {v, members(plane_units())});
   }
   Value* butterfly(Opcode op, Scalar s, Value* v) {
@@ -204,7 +221,8 @@ class PtxLowering final : public Lowering {
   Value* fold(Opcode op, Scalar s, Value* v) {
     auto *units = plane_units(), *lane = builtin(Builtin::plane_lane);
     for (std::uint32_t step = plane_size / 2; step > 0; step /= 2) {
-      auto* sum = arithmetic(op, s, v, shuffle(llvm::Intrinsic::nvvm_shfl_sync_down_i32, v, builder_.getInt32(step)));
+      auto* sum =
+          arithmetic(op, s, v, shuffle(llvm::Intrinsic::nvvm_shfl_sync_down_i32, v, builder_.getInt32(step)));
       auto* inside = builder_.CreateICmpULT(builder_.CreateAdd(lane, builder_.getInt32(step)), units);
       v = builder_.CreateSelect(inside, sum, v);
     }
