@@ -220,7 +220,8 @@ TEST(MatmulCompare, FindsWrongElementsAndForgivesRounding) {
   for (std::size_t i = 0; i < reference.size(); ++i) reference[i] = static_cast<float>(i) * 0.1f - 50;
   const auto bytes = [](const std::vector<float>& v) { return reinterpret_cast<const std::byte*>(v.data()); };
   const auto check = [&](bool smooth) {
-    compare(DType::f32, 512, DType::f32, 1000, bytes(reference), bytes(result), bytes(scale), smooth);
+    compare({DType::f32, 512, false, smooth}, DType::f32, 1000, bytes(reference), bytes(result),
+            bytes(scale));
   };
   result = reference;
   for (auto& x : result) x *= 1 + 1e-6f;
@@ -241,7 +242,7 @@ TEST(MatmulCompare, IntegersMustBeEqual) {
     return reinterpret_cast<const std::byte*>(v.data());
   };
   const auto check = [&] {
-    compare(DType::i32, 64, DType::i32, 10, bytes(reference), bytes(result), bytes(scale), true);
+    compare({DType::i32, 64, false, true}, DType::i32, 10, bytes(reference), bytes(result), bytes(scale));
   };
   EXPECT_NO_THROW(check());
   result[9] = 8;

@@ -192,11 +192,11 @@ void MatmulTrial::make_reference() {
 void MatmulTrial::check(std::size_t i) {
   if (!have_reference_) make_reference();
   client_.probe(launch_of(i));
-  const bool smooth = is_smooth(*problem_.block);
+  const Comparison how{problem_.dtype, problem_.k, problem_.has_epilogue(), is_smooth(*problem_.block)};
   for (std::size_t o = 0; o < problem_.block->outputs.size(); ++o) {
     const auto rows = take_rows(o);
-    compare(problem_.dtype, problem_.k, problem_.output_type(o), rows_.count * problem_.n,
-            reference_[o].get(), rows.get(), scale_.get(), smooth);
+    compare(how, problem_.output_type(o), rows_.count * problem_.n, reference_[o].get(), rows.get(),
+            scale_.get());
   }
 }
 
@@ -213,13 +213,14 @@ void MatmulTrial::achieved(double seconds) {
   roofline_.achieved(accumulator(problem_.dtype), problem_.flops(), seconds);
 }
 
-void compare(DType product, std::int64_t k, DType dtype, std::int64_t count, const std::byte* reference,
-             const std::byte* result, const std::byte* scale, bool smooth) {
-  const auto sum_type = accumulator(product);
+void compare(const Comparison& how, DType dtype, std::int64_t count, const std::byte* reference,
+             const std::byte* result, const std::byte* scale) {
+  const auto sum_type = accumulator(how.product);
   // Sums of k terms in another order differ by about sqrt(k) roundings of the terms' magnitude.
+  const double terms = static_cast<double>(std::max<std::int64_t>(how.k, 1));
   const double sums =
-      16 * rounding(dtype_of(sum_type)) * std::sqrt(static_cast<double>(std::max<std::int64_t>(k, 1)));
-  const double last = 4 * (rounding(product) + rounding(dtype));
+      16 * rounding(dtype_of(sum_type)) * std::sqrt(terms) + (how.epilogue ? 4 * rounding(how.product) : 0);
+  const double last = 4 * (rounding(how.product) + rounding(dtype));
   std::int64_t wrong = 0, first = 0;
   for (std::int64_t i = 0; i < count; ++i) {
     const double r = element(reference, dtype, i), x = element(result, dtype, i);
@@ -230,7 +231,7 @@ void compare(DType product, std::int64_t k, DType dtype, std::int64_t count, con
     if (std::abs(r - x) <= tolerance || !std::isfinite(magnitude)) continue;
     if (wrong++ == 0) first = i;
   }
-  if (wrong == 0 || (!smooth && wrong <= count / 100)) return;
+  if (wrong == 0 || (!how.smooth && wrong <= count / 100)) return;
   throw RuntimeError(fmt::format(
       "[matmul] disagrees with the reference: {} of {} sampled elements, first {}: {} instead of {}", wrong,
       count, first, element(result, dtype, first), element(reference, dtype, first)));

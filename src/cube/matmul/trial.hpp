@@ -51,11 +51,17 @@ class MatmulTrial final : public tune::Trial {
   Bytes scale_;                   ///< sums of |a| |b|, in the accumulator's type
 };
 
+/// What decides how far a result may be off.
+struct Comparison {
+  DType product{};        ///< dtype of the product
+  std::int64_t k = 0;     ///< terms of a sum
+  bool epilogue = false;  ///< something like exp may have magnified the product's error
+  bool smooth =
+      true;  ///< false: a few elements may differ, since a comparison or a rounding may fall either way
+};
 /// Throws RuntimeError naming the first element that is off by more than rounding explains. `reference` and
-/// `result` hold `count` elements of `dtype`, `scale` as many of the accumulator's type for a product of
-/// dtype `product`, summed over `k`. `smooth` false: a few elements may differ, since a comparison or a
-/// rounding may fall either way.
-void compare(DType product, std::int64_t k, DType dtype, std::int64_t count, const std::byte* reference,
-             const std::byte* result, const std::byte* scale, bool smooth);
+/// `result` hold `count` elements of `dtype`, `scale` as many of the product's accumulator: sums of |a| |b|.
+void compare(const Comparison& how, DType dtype, std::int64_t count, const std::byte* reference,
+             const std::byte* result, const std::byte* scale);
 
 }  // namespace strata::cube::matmul
