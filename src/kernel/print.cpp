@@ -151,6 +151,9 @@ class Printer {
       case Opcode::insert:
         add("insert {} {}, lane {}", to_string(type(i.result)), values(i), i.immediate);
         return;
+      case Opcode::splat:
+        add("splat {} {}", to_string(type(i.result)), values(i));
+        return;
       case Opcode::shuffle:
         add("shuffle {} {}, [{}]", to_string(type(i.operands[0])), values(i), fmt::join(i.indices, ", "));
         return;
