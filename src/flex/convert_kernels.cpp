@@ -72,6 +72,8 @@ void BF16FromFloat(const float* x, BFloat16* out, std::size_t n) {
   for (; i < n; ++i) out[i] = BFloat16(x[i]);
 }
 
+const char* InstructionSet() { return hwy::TargetName(HWY_TARGET); }
+
 }  // namespace HWY_NAMESPACE
 }  // namespace strata::flex
 HWY_AFTER_NAMESPACE();
@@ -83,6 +85,7 @@ HWY_EXPORT(F16ToFloat);
 HWY_EXPORT(F16FromFloat);
 HWY_EXPORT(BF16ToFloat);
 HWY_EXPORT(BF16FromFloat);
+HWY_EXPORT(InstructionSet);
 
 void to_float(const Float16* x, float* out, std::size_t n) { HWY_DYNAMIC_DISPATCH(F16ToFloat)(x, out, n); }
 void to_float(const BFloat16* x, float* out, std::size_t n) { HWY_DYNAMIC_DISPATCH(BF16ToFloat)(x, out, n); }
@@ -92,6 +95,8 @@ void from_float(const float* x, Float16* out, std::size_t n) {
 void from_float(const float* x, BFloat16* out, std::size_t n) {
   HWY_DYNAMIC_DISPATCH(BF16FromFloat)(x, out, n);
 }
+
+const char* instruction_set() { return HWY_DYNAMIC_DISPATCH(InstructionSet)(); }
 
 }  // namespace strata::flex
 #endif

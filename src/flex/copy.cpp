@@ -102,11 +102,17 @@ void copy_tiles(CopyPlan plan, int dense, const U* source, U* target) {
       const auto r0 = unit / across % strips * tile, c0 = unit % across * strip;
       const auto r1 = std::min(r0 + tile, rows), c1 = std::min(c0 + strip, columns);
       for (auto c = c0; c < c1; c += tile) {
-        const auto c_end = std::min(c + tile, c1);
-        for (auto r = r0; r < r1; ++r) {
-          const U* s = source + a + r * row_from;
-          U* t = target + b + r * row_to;
-          for (auto j = c; j < c_end; ++j) t[j * column_to] = s[j * column_from];
+        const auto width = std::min(tile, c1 - c), height = r1 - r0;
+        // Rows a power of two apart share cache sets, so each side is touched line by line and turned in
+        // between.
+        U turned[tile][tile + 1];
+        for (std::int64_t j = 0; j < width; ++j) {
+          const U* s = source + a + (c + j) * column_from + r0 * row_from;
+          for (std::int64_t i = 0; i < height; ++i) turned[i][j] = s[i * row_from];
+        }
+        for (std::int64_t i = 0; i < height; ++i) {
+          U* t = target + b + (r0 + i) * row_to + c * column_to;
+          for (std::int64_t j = 0; j < width; ++j) t[j * column_to] = turned[i][j];
         }
       }
     }

@@ -3,11 +3,11 @@
 #include <cstring>
 
 #include <fmt/format.h>
-#include <hwy/targets.h>
 #include <oneapi/dnnl/dnnl.h>
 
 #include "flex/creation.hpp"
 #include "flex/elementwise.hpp"
+#include "flex/kernels.hpp"
 #include "flex/layout.hpp"
 #include "flex/matmul.hpp"
 #include "flex/reduce.hpp"
@@ -58,9 +58,8 @@ Flex& instance() {
 
 std::string description() {
   const auto* version = dnnl_version();
-  const auto best = hwy::SupportedTargets() & -hwy::SupportedTargets();  // the lowest bit is the best target
   return fmt::format("host processor, oneDNN {}.{}.{}, Highway {}", version->major, version->minor,
-                     version->patch, hwy::TargetName(best));
+                     version->patch, instruction_set());
 }
 
 }  // namespace strata::flex

@@ -23,7 +23,7 @@ class Flex final : public backend::Backend {
 
 /// The one instance of the process.
 Flex& instance();
-/// Processor and instruction set, e.g. "oneDNN 2.6.3, AVX-512".
+/// Libraries and instruction set, e.g. "host processor, oneDNN 2.6.3, Highway AVX3".
 std::string description();
 
 }  // namespace strata::flex

@@ -33,6 +33,9 @@ BinaryKernel<T> binary_kernel(op::BinaryKind kind);
 template <class T>
 CompareKernel<T> compare_kernel(op::CompareKind kind);
 
+/// The instruction set in use, e.g. "AVX3" (Highway's name of AVX-512).
+const char* instruction_set();
+
 void to_float(const Float16* x, float* out, std::size_t n);
 void to_float(const BFloat16* x, float* out, std::size_t n);
 void from_float(const float* x, Float16* out, std::size_t n);

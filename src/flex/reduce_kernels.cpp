@@ -1,5 +1,6 @@
 #include "flex/reduce_kernels.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
@@ -51,7 +52,7 @@ HWY_INLINE V combine_vectors(V a, V x) {
 }
 
 template <class T, ReduceKind kind>
-T Row(const T* HWY_RESTRICT x, std::size_t n) {
+T Chunk(const T* HWY_RESTRICT x, std::size_t n) {
   T total = identity<T, kind>();
   std::size_t i = 0;
   if constexpr (std::is_floating_point_v<T>) {
@@ -75,6 +76,17 @@ T Row(const T* HWY_RESTRICT x, std::size_t n) {
     }
   }
   for (; i < n; ++i) total = combine<kind>(total, x[i]);
+  return total;
+}
+
+/// Chunks of a bounded number of additions per lane, so that narrow vectors lose no more digits than wide
+/// ones.
+template <class T, ReduceKind kind>
+T Row(const T* x, std::size_t n) {
+  const std::size_t chunk = 64 * hn::Lanes(hn::ScalableTag<T>());
+  T total = identity<T, kind>();
+  for (std::size_t i = 0; i < n; i += chunk)
+    total = combine<kind>(total, Chunk<T, kind>(x + i, std::min(chunk, n - i)));
   return total;
 }
 

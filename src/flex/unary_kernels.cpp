@@ -82,21 +82,22 @@ void Sign(const T* x, T* out, std::size_t n) {
     out[i] = sign;
   }
 }
+// The scalar target drops the sign of a zero result.
 template <class T>
 void Floor(const T* x, T* out, std::size_t n) {
-  map(x, out, n, [](auto, auto v) HWY_ATTR { return hn::Floor(v); });
+  map(x, out, n, [](auto, auto v) HWY_ATTR { return hn::CopySign(hn::Floor(v), v); });
 }
 template <class T>
 void Ceil(const T* x, T* out, std::size_t n) {
-  map(x, out, n, [](auto, auto v) HWY_ATTR { return hn::Ceil(v); });
+  map(x, out, n, [](auto, auto v) HWY_ATTR { return hn::CopySign(hn::Ceil(v), v); });
 }
 template <class T>
 void Round(const T* x, T* out, std::size_t n) {
-  map(x, out, n, [](auto, auto v) HWY_ATTR { return hn::Round(v); });
+  map(x, out, n, [](auto, auto v) HWY_ATTR { return hn::CopySign(hn::Round(v), v); });
 }
 template <class T>
 void Trunc(const T* x, T* out, std::size_t n) {
-  map(x, out, n, [](auto, auto v) HWY_ATTR { return hn::Trunc(v); });
+  map(x, out, n, [](auto, auto v) HWY_ATTR { return hn::CopySign(hn::Trunc(v), v); });
 }
 template <class T>
 void Recip(const T* x, T* out, std::size_t n) {
@@ -145,7 +146,11 @@ void Log1p(const T* x, T* out, std::size_t n) {
 template <class T>
 void Sin(const T* x, T* out, std::size_t n) {
   map_inside(
-      x, out, n, T{-39000}, T{39000}, [](auto d, auto v) HWY_ATTR { return hn::Sin(d, v); },
+      x, out, n, T{-39000}, T{39000},
+      [](auto d, auto v) HWY_ATTR {
+        return hn::IfThenElse(hn::Lt(hn::Abs(v), hn::Set(d, std::numeric_limits<T>::epsilon() / 2)), v,
+                              hn::Sin(d, v));
+      },
       [](T v) { return std::sin(v); });
 }
 template <class T>

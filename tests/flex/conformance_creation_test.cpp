@@ -1,10 +1,8 @@
 #include "conformance/creation_cases.hpp"
-#include "flex/flex.hpp"
+#include "flex/places.hpp"
 
 namespace strata::conformance {
 
-INSTANTIATE_TEST_SUITE_P(Flex, CreationConformance,
-                         testing::Values(Place{"flex", []() -> Backend& { return flex::instance(); }}),
-                         place_name);
+INSTANTIATE_TEST_SUITE_P(Flex, CreationConformance, every_target(), place_name);
 
 }  // namespace strata::conformance

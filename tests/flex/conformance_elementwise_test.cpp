@@ -1,10 +1,8 @@
 #include "conformance/elementwise_cases.hpp"
-#include "flex/flex.hpp"
+#include "flex/places.hpp"
 
 namespace strata::conformance {
 
-INSTANTIATE_TEST_SUITE_P(Flex, ElementwiseConformance,
-                         testing::Values(Place{"flex", []() -> Backend& { return flex::instance(); }}),
-                         place_name);
+INSTANTIATE_TEST_SUITE_P(Flex, ElementwiseConformance, every_target(), place_name);
 
 }  // namespace strata::conformance

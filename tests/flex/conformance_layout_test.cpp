@@ -1,10 +1,8 @@
 #include "conformance/layout_cases.hpp"
-#include "flex/flex.hpp"
+#include "flex/places.hpp"
 
 namespace strata::conformance {
 
-INSTANTIATE_TEST_SUITE_P(Flex, LayoutConformance,
-                         testing::Values(Place{"flex", []() -> Backend& { return flex::instance(); }}),
-                         place_name);
+INSTANTIATE_TEST_SUITE_P(Flex, LayoutConformance, flex_places(), place_name);
 
 }  // namespace strata::conformance
