@@ -226,8 +226,8 @@ void compare(const Comparison& how, DType dtype, std::int64_t count, const std::
     const double r = element(reference, dtype, i), x = element(result, dtype, i);
     if (r == x || (std::isnan(r) && std::isnan(x))) continue;
     const double magnitude = std::abs(element(scale, dtype_of(sum_type), i));
-    const double tolerance =
-        (sums + 4 * rounding(product)) * (magnitude + std::abs(r) * (1 + magnitude)) + last * std::abs(r);
+    const double magnified = how.epilogue ? std::abs(r) * (1 + magnitude) : 0;
+    const double tolerance = sums * (magnitude + magnified) + last * std::abs(r);
     if (std::abs(r - x) <= tolerance || !std::isfinite(magnitude)) continue;
     if (wrong++ == 0) first = i;
   }
