@@ -201,6 +201,7 @@ TEST(Compiler, MicroKernelIsRight) {
   a.add(left).add(right).add_bytes(4 * 6 * 64 * 4);
   a.cubes = {4, 1, 1};
   test::expect_like_interpreter(micro_kernel(6), a);
+  test::expect_like_interpreter_on_gpu(micro_kernel(6), a);
   test::expect_assembles(micro_kernel(2));
 }
 

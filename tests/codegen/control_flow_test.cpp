@@ -23,6 +23,7 @@ std::vector<float> ramp(std::size_t n) {
 
 void check(const kernel::Kernel& k, const Arguments& a) {
   test::expect_like_interpreter(k, a);
+  test::expect_like_interpreter_on_gpu(k, a);
   test::expect_assembles(k);
 }
 
@@ -45,6 +46,7 @@ TEST(ControlFlow, LoopsWithRuntimeBoundsAndScalarParameters) {
     a.add(ramp(100)).add_bytes(16);
     a.scalars = {stride, std::bit_cast<std::int32_t>(0.5F), std::bit_cast<std::int64_t>(2.25), 1, 200};
     test::expect_like_interpreter(k, a);
+    test::expect_like_interpreter_on_gpu(k, a);
   }
   test::expect_assembles(k);
 }
@@ -246,6 +248,7 @@ TYPED_TEST(Atomics, CombineAndReturnTheOldValue) {
   a.buffers.emplace_back(9 * kernel::size_of(s), static_cast<unsigned char>(0));
   a.buffers.emplace_back(48 * kernel::size_of(s), static_cast<unsigned char>(0));
   test::expect_like_interpreter(k, a);
+  test::expect_like_interpreter_on_gpu(k, a);
   test::expect_assembles(k);
 }
 
@@ -271,7 +274,7 @@ TEST(AtomicThreads, ThreadsDoNotLoseUpdates) {
   EXPECT_EQ(largest, 2 * cubes - 1);
 }
 
-TEST(Planes, LowerToPtxForWholeAndShortPlanes) {
+TEST(Planes, ExchangeAndReduceInWholeAndShortPlanes) {
   for (const std::uint32_t units : {64u, 40u}) {
     Builder b("planes", {units, 1, 1});
     std::vector<kernel::Buffer> out;
@@ -286,9 +289,13 @@ TEST(Planes, LowerToPtxForWholeAndShortPlanes) {
       o[i * 5 + 2] = kernel::plane_reduce_add(v);
       o[i * 5 + 3] = kernel::plane_reduce_min(v);
       o[i * 5 + 4] = kernel::plane_reduce_max(v);
-      o.store(i * 5, kernel::plane_shuffle(kernel::splat(v, 4), lane));
+      o[i * 5] = static_cast<Val>(o[i * 5]) + extract(kernel::plane_shuffle(kernel::splat(v, 4), lane), 2);
     }
     const auto k = b.finish();
+    Arguments a;
+    a.cubes = {2, 1, 1};
+    for (const Scalar s : types) a.add_bytes((2 * units * 5 + 4) * kernel::size_of(s));
+    test::expect_like_interpreter_on_gpu(k, a);
     test::expect_assembles(k);
     EXPECT_NE(compile(k, {Target::Kind::ptx, 80, false, {}}, Format::ptx).code.find("redux.sync.add.s32"),
               std::string::npos);

@@ -96,6 +96,7 @@ class Elementwise : public ::testing::TestWithParam<Point> {
     for (const Scalar s : in) a.buffers.push_back(inputs(s, seed++));
     for (const auto& [s, results] : out) a.add_bytes(results * count * kernel::size_of(s));
     test::expect_like_interpreter(k, a);
+    test::expect_like_interpreter_on_gpu(k, a);
     assemble(k);
   }
   /// ptxas takes most of the time here; every opcode and type passes it on scalars and on one short and one
@@ -161,6 +162,7 @@ TEST_P(Elementwise, ConversionsToEveryTypeMatchTheInterpreter) {
   for (const Scalar to : all) arguments.add_bytes(count * kernel::size_of(to));
   const auto k = builder.finish();
   test::expect_like_interpreter(k, arguments);
+  test::expect_like_interpreter_on_gpu(k, arguments);
   assemble(k);
 }
 

@@ -115,6 +115,7 @@ TEST(OlderMachines, GiveTheSameResults) {
     SCOPED_TRACE(cpu);
     test::expect_like_interpreter(k, a, {Target::Kind::host, 80, false, cpu});
   }
+  test::expect_like_interpreter_on_gpu(k, a);
   test::expect_assembles(k);
 }
 

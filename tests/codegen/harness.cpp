@@ -7,7 +7,9 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <set>
 
+#include "codegen/gpu.hpp"
 #include "codegen/object_loader.hpp"
 
 namespace strata::codegen::test {
@@ -44,6 +46,11 @@ bool is_nan(kernel::Scalar s, const unsigned char* p) {
   }
 }
 
+void say_once(const std::string& reason) {
+  static std::set<std::string> said;
+  if (said.insert(reason).second) std::cout << "[  SKIPPED ] " << reason << "\n";
+}
+
 std::string find_ptxas() {
   std::vector<std::string> folders;
   const char* path = std::getenv("PATH");
@@ -78,9 +85,8 @@ Arguments run_interpreted(const kernel::Kernel& kernel, Arguments arguments) {
   return arguments;
 }
 
-void expect_like_interpreter(const kernel::Kernel& kernel, const Arguments& arguments, const Target& target) {
-  const auto expected = run_interpreted(kernel, arguments);
-  const auto actual = run_generated(kernel, arguments, target);
+void expect_equal(const kernel::Kernel& kernel, const Arguments& expected, const Arguments& actual,
+                  const char* where) {
   for (std::size_t b = 0; b < expected.buffers.size(); ++b) {
     const auto s = kernel.memories[b].scalar;
     const auto size = kernel::size_of(s);
@@ -92,10 +98,31 @@ void expect_like_interpreter(const kernel::Kernel& kernel, const Arguments& argu
       std::uint64_t want = 0, got = 0;
       std::memcpy(&want, e, size);
       std::memcpy(&got, a, size);
-      ADD_FAILURE() << kernel.name << ": element " << n / size << " of '" << kernel.memories[b].name
-                    << "' is " << std::hex << got << " instead of " << want;
+      ADD_FAILURE() << kernel.name << " on " << where << ": element " << n / size << " of '"
+                    << kernel.memories[b].name << "' is " << std::hex << got << " instead of " << want;
     }
   }
+}
+
+void expect_like_interpreter(const kernel::Kernel& kernel, const Arguments& arguments, const Target& target) {
+  expect_equal(kernel, run_interpreted(kernel, arguments), run_generated(kernel, arguments, target),
+               "the host");
+}
+
+void expect_like_interpreter_on_gpu(const kernel::Kernel& kernel, const Arguments& arguments) {
+  if (!gpu_absent().empty()) return say_once(gpu_absent() + ": PTX is not run");
+  constexpr std::uint32_t plane_size = 32;
+  auto expected = arguments, actual = arguments;
+  auto launch = launch_of(kernel, expected);
+  launch.plane_size = plane_size;
+  kernel::test::interpret(kernel, launch);
+  const auto ptx = compile(kernel, {Target::Kind::ptx, 80, false, {}}, Format::ptx).code;
+  try {
+    run_ptx(kernel, ptx, launch_of(kernel, actual));
+  } catch (const std::exception& e) {
+    ADD_FAILURE() << kernel.name << ": " << e.what();
+  }
+  expect_equal(kernel, expected, actual, "the GPU");
 }
 
 const std::string& ptxas() {
@@ -104,12 +131,7 @@ const std::string& ptxas() {
 }
 
 void expect_assembles(const kernel::Kernel& kernel) {
-  static const bool told = [] {
-    if (ptxas().empty())
-      std::cout << "[  SKIPPED ] no ptxas in PATH or /usr/local/cuda/bin: PTX is generated, not assembled\n";
-    return true;
-  }();
-  (void)told;
+  if (ptxas().empty()) say_once("no ptxas in PATH or /usr/local/cuda/bin: PTX is generated, not assembled");
   for (const auto& target :
        {Target{Target::Kind::ptx, 80, false, {}}, Target{Target::Kind::ptx, 90, true, {}}}) {
     const auto ptx = compile(kernel, target, Format::ptx).code;

@@ -46,6 +46,9 @@ Arguments run_interpreted(const kernel::Kernel& kernel, Arguments arguments);
 void expect_like_interpreter(const kernel::Kernel& kernel, const Arguments& arguments,
                              const Target& target = {});
 
+/// The same for PTX, run by the CUDA driver; without a GPU a line says so.
+void expect_like_interpreter_on_gpu(const kernel::Kernel& kernel, const Arguments& arguments);
+
 /// Path of ptxas, empty when there is none.
 const std::string& ptxas();
 /// Lowers to PTX for sm_80 and sm_90a; both are assembled where ptxas is present (a line says when it is
