@@ -11,8 +11,6 @@
 namespace strata::autodiff {
 namespace {
 
-const AutodiffValue& cast_value(const ValueRef& v) { return static_cast<const AutodiffValue&>(*v); }
-
 /// Calls `f` with the inner values of `inputs`; no allocation for the usual few.
 template <class F>
 auto with_inner(backend::Inputs inputs, F&& f) {
@@ -29,10 +27,7 @@ auto with_inner(backend::Inputs inputs, F&& f) {
 
 RecipeRef recipe_for(const op::Operation& op, backend::Inputs inputs, std::uint32_t depth) {
   std::vector<Saved> saved;
-  for (const auto& input : inputs) {
-    const auto& value = cast_value(input);
-    saved.push_back(value.recipe ? Saved{{}, value.recipe} : Saved{value.inner, {}});
-  }
+  for (const auto& input : inputs) saved.push_back(save(cast_value(input)));
   return RecipeRef(new Recipe(op, std::move(saved), depth));
 }
 

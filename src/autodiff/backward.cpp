@@ -10,8 +10,6 @@
 namespace strata::autodiff {
 namespace {
 
-const AutodiffValue& cast_value(const ValueRef& v) { return static_cast<const AutodiffValue&>(*v); }
-
 std::string describe(const ValueRef& v) { return backend::type_of(*v).to_string(); }
 
 /// One backward pass. Nodes are taken by descending depth, so a node's gradient is complete when its turn

@@ -3,19 +3,12 @@
 namespace strata::autodiff {
 namespace {
 
-const AutodiffValue& cast_value(const ValueRef& v) { return static_cast<const AutodiffValue&>(*v); }
-
-Saved save(const ValueRef& input) {
-  const auto& value = cast_value(input);
-  return value.recipe ? Saved{{}, value.recipe} : Saved{value.inner, {}};
-}
-
 template <class Rule, class EdgeList>
 NodeRef make(Rule rule, backend::Inputs inputs, EdgeList edges, const Saves& saves, const ValueRef& output,
              std::uint32_t depth, const RecipeRef& recipe) {
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     edges[i].parent = cast_value(inputs[i]).node;
-    if (saves.inputs >> i & 1u) edges[i].saved = save(inputs[i]);
+    if (saves.inputs >> i & 1u) edges[i].saved = save(cast_value(inputs[i]));
   }
   Saved kept;
   if (saves.output) kept = recipe ? Saved{{}, recipe} : Saved{output, {}};

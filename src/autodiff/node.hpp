@@ -90,6 +90,13 @@ class AutodiffValue final : public Value {
   const RecipeRef recipe;  ///< set when backward is to recompute this value instead of keeping it
 };
 
+/// For values known to be of an Autodiff.
+inline const AutodiffValue& cast_value(const ValueRef& v) { return static_cast<const AutodiffValue&>(*v); }
+/// What backward keeps of `value`: its recipe where it has one.
+inline Saved save(const AutodiffValue& value) {
+  return value.recipe ? Saved{{}, value.recipe} : Saved{value.inner, {}};
+}
+
 /// The node of `op` with `inputs` (values of one Autodiff, at least one of them tracked) and the result
 /// `output` of the inner backend. `recipe` is how to make `output` again, or null to keep it where the rule
 /// needs it.

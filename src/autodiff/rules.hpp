@@ -3,6 +3,11 @@
 ///
 /// Rules compute on values of the inner backend with the bridge. When that backend is an Autodiff itself,
 /// they are recorded there: that is what makes second derivatives.
+///
+/// Where a derivative does not exist: abs has 0 at 0, staircases have 0 everywhere. max and min of two give
+/// half to each of two equal operands, and nothing to either when one is NaN; reduced max and min share
+/// evenly among all equal elements. 0^b counts as constant in b >= 0. prod never divides, so it is right at
+/// zeros.
 #pragma once
 
 #include <cstdint>
