@@ -81,38 +81,37 @@ void copy_rows(const CopyPlan& plan, const U* source, U* target) {
            });
 }
 
-/// The axis that is dense in the source is not the last one: square tiles keep both sides in cache.
+/// The axis that is dense in the source is not the last one. 64 rows of the source are turned together, one
+/// cache line of each at a time: reading runs along the rows, writing fills whole lines, and no line is
+/// fetched twice.
 template <class U>
-void copy_tiles(CopyPlan plan, int dense, const U* source, U* target) {
-  constexpr std::int64_t tile = 64 / static_cast<std::int64_t>(sizeof(U)) * 2, strip = 16 * tile;
+void copy_turned(CopyPlan plan, int dense, const U* source, U* target) {
+  constexpr std::int64_t line = 64 / static_cast<std::int64_t>(sizeof(U)), width = 64;
   const int row_axis = plan.rank - 2, column_axis = plan.rank - 1;
   std::swap(plan.extent[dense], plan.extent[row_axis]);
   std::swap(plan.from[dense], plan.from[row_axis]);
   std::swap(plan.to[dense], plan.to[row_axis]);
   const auto rows = plan.extent[row_axis], columns = plan.extent[column_axis];
-  const auto row_to = plan.to[row_axis], column_from = plan.from[column_axis],
-             column_to = plan.to[column_axis];
-  const auto row_from = plan.from[row_axis];
-  const auto strips = (rows + tile - 1) / tile, across = (columns + strip - 1) / strip;
-  const auto units = plan.outer(row_axis) * strips * across;
+  const auto row_from = plan.from[row_axis], row_to = plan.to[row_axis];
+  const auto column_from = plan.from[column_axis], column_to = plan.to[column_axis];
+  const auto across = (columns + width - 1) / width;
   const auto bytes = plan.outer(plan.rank) * 2 * static_cast<std::int64_t>(sizeof(U));
-  parallel(units, 1, bytes, [&](std::int64_t begin, std::int64_t end) {
+  parallel(plan.outer(row_axis) * across, 1, bytes, [&](std::int64_t begin, std::int64_t end) {
+    U turned[line][width];
     for (auto unit = begin; unit < end; ++unit) {
-      const auto [a, b] = plan.offsets(unit / (strips * across), row_axis);
-      const auto r0 = unit / across % strips * tile, c0 = unit % across * strip;
-      const auto r1 = std::min(r0 + tile, rows), c1 = std::min(c0 + strip, columns);
-      for (auto c = c0; c < c1; c += tile) {
-        const auto width = std::min(tile, c1 - c), height = r1 - r0;
-        // Rows a power of two apart share cache sets, so each side is touched line by line and turned in
-        // between.
-        U turned[tile][tile + 1];
-        for (std::int64_t j = 0; j < width; ++j) {
-          const U* s = source + a + (c + j) * column_from + r0 * row_from;
-          for (std::int64_t i = 0; i < height; ++i) turned[i][j] = s[i * row_from];
+      const auto [a, b] = plan.offsets(unit / across, row_axis);
+      const auto column = unit % across * width, n = std::min(width, columns - column);
+      const U* s = source + a + column * column_from;
+      U* t = target + b + column * column_to;
+      for (std::int64_t row = 0; row < rows; row += line) {
+        const auto height = std::min(line, rows - row);
+        for (std::int64_t j = 0; j < n; ++j) {
+          const U* from = s + j * column_from + row * row_from;
+          for (std::int64_t i = 0; i < height; ++i) turned[i][j] = from[i * row_from];
         }
         for (std::int64_t i = 0; i < height; ++i) {
-          U* t = target + b + (r0 + i) * row_to + c * column_to;
-          for (std::int64_t j = 0; j < width; ++j) t[j * column_to] = turned[i][j];
+          U* to = t + (row + i) * row_to;
+          for (std::int64_t j = 0; j < n; ++j) to[j * column_to] = turned[i][j];
         }
       }
     }
@@ -126,7 +125,7 @@ void copy(const CopyPlan& plan, const std::byte* source, std::byte* target) {
   const auto inner = plan.from[plan.rank - 1];
   if (inner != 0 && inner != 1 && inner != -1) {
     for (int axis = 0; axis + 1 < plan.rank; ++axis) {
-      if (std::abs(plan.from[axis]) == 1) return copy_tiles<U>(plan, axis, s, t);
+      if (std::abs(plan.from[axis]) == 1) return copy_turned<U>(plan, axis, s, t);
     }
   }
   copy_rows<U>(plan, s, t);
