@@ -35,9 +35,16 @@ class InterpretedClient final : public runtime::Client {
     std::memcpy(bind(*buffer), data.get(), bytes);
   }
   Future<std::shared_ptr<const std::byte>> read(runtime::BufferRef buffer) override {
+    Promise<std::shared_ptr<const std::byte>> promise;
+    auto future = promise.future();
+    if (error_of(*buffer)) {
+      promise.set_exception(error_of(*buffer));
+      return future;
+    }
     const auto copy = TensorData::allocate(buffer->bytes());
     std::memcpy(copy.get(), bind(*buffer), buffer->bytes());
-    return make_ready_future<std::shared_ptr<const std::byte>>(copy);
+    promise.set_value(copy);
+    return future;
   }
   runtime::ProgramRef program(std::shared_ptr<const kernel::Kernel> ir) override {
     struct Plain final : runtime::Program {
@@ -50,17 +57,19 @@ class InterpretedClient final : public runtime::Client {
   void launch(runtime::Launch launch) override {
     ++counters_.launches;
     collect_returned([](void* data, std::size_t) { std::free(data); });
-    kernel::test::Launch run;
-    const auto& ir = launch.program->ir();
-    for (std::size_t i = 0; i < launch.buffers.size(); ++i) {
-      run.buffers.push_back(bind(*launch.buffers[i]));
-      const auto size = kernel::size_of(ir.memories[i].scalar);
-      run.lengths.push_back(static_cast<std::int64_t>(launch.buffers[i]->bytes() / size));
+    std::exception_ptr error;
+    for (const auto& b : launch.buffers) {
+      if (error_of(*b)) error = error_of(*b);
     }
-    run.scalars = launch.scalars;
-    run.cube_count = launch.cubes;
-    run.plane_size = static_cast<std::uint32_t>(properties_.plane_size);
-    kernel::test::interpret(ir, run);
+    try {
+      if (!error) run(launch);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    const auto& memories = launch.program->ir().memories;
+    for (std::size_t i = 0; error && i < launch.buffers.size(); ++i) {
+      if (memories[i].written) error_of(*launch.buffers[i]) = error;
+    }
   }
   std::vector<double> time(const runtime::Launch& one, int repetitions) override {
     launch(one);
@@ -73,10 +82,33 @@ class InterpretedClient final : public runtime::Client {
   }
 
  private:
+  static constexpr std::size_t memory = std::size_t{1} << 36;
+
   static void* bind(runtime::Buffer& buffer) {
     auto*& data = data_of(buffer);
+    if (!data && buffer.bytes() > memory) {
+      throw OutOfMemoryError("cannot allocate " + std::to_string(buffer.bytes()) + " bytes");
+    }
     if (!data) data = std::calloc(1, buffer.bytes() + 1);
     return data;
+  }
+
+  void run(const runtime::Launch& launch) const {
+    kernel::test::Launch interpreted;
+    const auto& ir = launch.program->ir();
+    for (std::size_t i = 0; i < launch.buffers.size(); ++i) {
+      try {
+        interpreted.buffers.push_back(bind(*launch.buffers[i]));
+      } catch (const OutOfMemoryError& e) {
+        throw OutOfMemoryError(ir.name + ": " + e.what());
+      }
+      const auto size = kernel::size_of(ir.memories[i].scalar);
+      interpreted.lengths.push_back(static_cast<std::int64_t>(launch.buffers[i]->bytes() / size));
+    }
+    interpreted.scalars = launch.scalars;
+    interpreted.cube_count = launch.cubes;
+    interpreted.plane_size = static_cast<std::uint32_t>(properties_.plane_size);
+    kernel::test::interpret(ir, interpreted);
   }
 
   runtime::DeviceProperties properties_;
