@@ -198,12 +198,6 @@ struct F64 {
 struct F32 {
   static constexpr Scalar scalar = Scalar::f32;
 };
-struct F16 {
-  static constexpr Scalar scalar = Scalar::f16;
-};
-struct Bf16 {
-  static constexpr Scalar scalar = Scalar::bf16;
-};
 struct I64 {
   static constexpr Scalar scalar = Scalar::i64;
 };
@@ -216,14 +210,12 @@ struct U32 {
 struct U64 {
   static constexpr Scalar scalar = Scalar::u64;
 };
-struct U8 {
-  static constexpr Scalar scalar = Scalar::u8;
-};
-using AtomicTypes = ::testing::Types<F64, F32, F16, Bf16, I64, I32, U32, U64, U8>;
+using AtomicTypes = ::testing::Types<F64, F32, I64, I32, U32, U64>;
 TYPED_TEST_SUITE(Atomics, AtomicTypes);
 
-TYPED_TEST(Atomics, CombineAndReturnTheOldValue) {
-  constexpr Scalar s = TypeParam::scalar;
+/// Sums, minima and maxima over all units in global and in shared memory; `old` values too where the order is
+/// known.
+kernel::Kernel atomics(Scalar s, bool keep_old) {
   Builder b("atomics", {8, 1, 1});
   auto y = b.read_write("y", s), old = b.write("old", s);
   auto shared = kernel::shared_array(s, 3);
@@ -232,9 +224,9 @@ TYPED_TEST(Atomics, CombineAndReturnTheOldValue) {
   });
   kernel::barrier();
   const Val i = kernel::absolute_pos(), v = convert(i % 5 + 1, s);
-  old[i * 3] = y.atomic_add(0, v);
-  old[i * 3 + 1] = y.atomic_min(1, v);
-  old[i * 3 + 2] = y.atomic_max(2, v);
+  const Val seen[] = {y.atomic_add(0, v), y.atomic_min(1, v), y.atomic_max(2, v)};
+  if (keep_old)
+    for (int n = 0; n < 3; ++n) old[i * 3 + n] = seen[n];
   shared.atomic_add(0, v);
   shared.atomic_min(1, v);
   shared.atomic_max(2, v);
@@ -242,14 +234,18 @@ TYPED_TEST(Atomics, CombineAndReturnTheOldValue) {
   kernel::if_(kernel::unit_x() == 0, [&] {
     for (int n = 0; n < 3; ++n) y[kernel::cube_x() * 3 + (3 + n)] = shared[n];
   });
-  const auto k = b.finish();
+  return b.finish();
+}
+
+TYPED_TEST(Atomics, CombineAndReturnTheOldValue) {
+  constexpr Scalar s = TypeParam::scalar;
   Arguments a;
   a.cubes = {2, 1, 1};
   a.buffers.emplace_back(9 * kernel::size_of(s), static_cast<unsigned char>(0));
   a.buffers.emplace_back(48 * kernel::size_of(s), static_cast<unsigned char>(0));
-  test::expect_like_interpreter(k, a);
-  test::expect_like_interpreter_on_gpu(k, a);
-  test::expect_assembles(k);
+  test::expect_like_interpreter(atomics(s, true), a);
+  test::expect_like_interpreter_on_gpu(atomics(s, false), a);
+  test::expect_assembles(atomics(s, true));
 }
 
 TEST(AtomicThreads, ThreadsDoNotLoseUpdates) {

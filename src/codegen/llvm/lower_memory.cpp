@@ -164,41 +164,33 @@ void Lowering::prefetch(const kernel::Instruction& i) {
 }
 
 Lowering::Value* Lowering::atomic(const kernel::Instruction& i) {
-  const Scalar s = kernel_.memories[i.memory].scalar;
+  const auto& m = kernel_.memories[i.memory];
+  const Scalar s = m.scalar;
   const Opcode op = i.opcode == Opcode::atomic_add   ? Opcode::add
                     : i.opcode == Opcode::atomic_min ? Opcode::min
                                                      : Opcode::max;
   auto* p = address(i.memory, operand(i, 0));
   auto* v = operand(i, 1);
-  if (s == Scalar::boolean) fail(i, "is not defined for bool");
-  const bool alone = units_are_serial() && kernel_.memories[i.memory].space == Space::shared;
-  if (!alone && (kernel::is_half(s) || (kernel::is_float(s) && op != Opcode::add)))
-    return exchange_loop(i, s, p);
-  if (alone) {
+  if (units_are_serial() && m.space == Space::shared) {
     auto* old = builder_.CreateAlignedLoad(v->getType(), p, alignment(i, 1));
-    const Scalar wide = kernel::is_half(s) ? Scalar::f32 : s;
-    auto* sum = arithmetic(op, wide, convert(old, s, wide), convert(v, s, wide));
-    builder_.CreateAlignedStore(convert(sum, wide, s), p, alignment(i, 1));
+    builder_.CreateAlignedStore(arithmetic(op, s, old, v), p, alignment(i, 1));
     return old;
   }
+  if (kernel::is_float(s) && op != Opcode::add) return exchange_loop(op, s, p, v);
   using R = llvm::AtomicRMWInst::BinOp;
   const bool sign = kernel::is_signed(s);
   const R how = op == Opcode::add   ? (kernel::is_float(s) ? R::FAdd : R::Add)
                 : op == Opcode::min ? (sign ? R::Min : R::UMin)
                                     : (sign ? R::Max : R::UMax);
-  return builder_.CreateAtomicRMW(how, p, v, alignment(i, 1), llvm::AtomicOrdering::Monotonic);
+  return builder_.CreateAtomicRMW(how, p, v, llvm::Align(kernel::size_of(s)),
+                                  llvm::AtomicOrdering::Monotonic);
 }
 
-/// Operations no target has: compare and exchange until nobody came between.
-Lowering::Value* Lowering::exchange_loop(const kernel::Instruction& i, Scalar s, Value* p) {
-  const Opcode op = i.opcode == Opcode::atomic_add   ? Opcode::add
-                    : i.opcode == Opcode::atomic_min ? Opcode::min
-                                                     : Opcode::max;
-  const Scalar wide = kernel::is_half(s) ? Scalar::f32 : s;
-  auto* t = element_type(s);
+/// Minima that propagate NaN, which no target has: compare and exchange until nobody came between.
+Lowering::Value* Lowering::exchange_loop(Opcode op, Scalar s, Value* p, Value* v) {
+  const llvm::Align align(kernel::size_of(s));
   auto* word = builder_.getIntNTy(static_cast<unsigned>(8 * kernel::size_of(s)));
-  auto* v = convert(operand(i, 1), s, wide);
-  auto* first = builder_.CreateAlignedLoad(word, p, alignment(i, 1));
+  auto* first = builder_.CreateAlignedLoad(word, p, align);
   first->setAtomic(llvm::AtomicOrdering::Monotonic);
   auto* before = builder_.GetInsertBlock();
   ++depth_;
@@ -209,12 +201,11 @@ Lowering::Value* Lowering::exchange_loop(const kernel::Instruction& i, Scalar s,
   move_to(loop);
   auto* seen = builder_.CreatePHI(word, 2);
   seen->addIncoming(first, before);
-  auto* old = builder_.CreateBitCast(seen, t);
-  auto* now = convert(arithmetic(op, wide, convert(old, s, wide), v), wide, s);
-  auto* exchange =
-      builder_.CreateAtomicCmpXchg(p, seen, builder_.CreateBitCast(now, word), alignment(i, 1),
-                                   llvm::AtomicOrdering::Monotonic, llvm::AtomicOrdering::Monotonic);
-  seen->addIncoming(builder_.CreateExtractValue(exchange, 0), builder_.GetInsertBlock());
+  auto* old = builder_.CreateBitCast(seen, v->getType());
+  auto* now = builder_.CreateBitCast(arithmetic(op, s, old, v), word);
+  auto* exchange = builder_.CreateAtomicCmpXchg(p, seen, now, align, llvm::AtomicOrdering::Monotonic,
+                                                llvm::AtomicOrdering::Monotonic);
+  seen->addIncoming(builder_.CreateExtractValue(exchange, 0), loop);
   builder_.CreateCondBr(builder_.CreateExtractValue(exchange, 1), done, loop);
   move_to(done);
   return old;

@@ -106,7 +106,7 @@ class Lowering {
   void scatter(const kernel::Instruction& i);
   void prefetch(const kernel::Instruction& i);
   Value* atomic(const kernel::Instruction& i);
-  Value* exchange_loop(const kernel::Instruction& i, kernel::Scalar s, Value* address);
+  Value* exchange_loop(kernel::Opcode op, kernel::Scalar s, Value* address, Value* v);
   Value* address(kernel::MemoryId m, Value* index);
   Value* addresses(kernel::MemoryId m, Value* indices);
   Value* mask_operand(const kernel::Instruction& i, std::size_t n) const;
