@@ -1,7 +1,6 @@
 #include "flex/reduce.hpp"
 
 #include "base/convert.hpp"
-#include "flex/memory.hpp"
 #include "flex/parallel.hpp"
 #include "flex/reader.hpp"
 #include "flex/reduce_kernels.hpp"
@@ -96,7 +95,7 @@ class Reduction {
     segments_ = std::max<std::int64_t>((walk.reduced + segment_ - 1) / segment_, 1);
   }
 
-  void run() noexcept {
+  void run() {
     const auto bytes = x_.size() * static_cast<std::int64_t>(sizeof(S));
     if (segments_ > 1) return run_segmented(bytes);
     if (walk_.columns == 1 && walk_.reduced < block) {
@@ -181,10 +180,11 @@ class Reduction {
     }
   }
 
-  void run_segmented(std::int64_t bytes) noexcept {
+  void run_segmented(std::int64_t bytes) {
     const auto units = walk_.outer * column_blocks(), stride = std::min(walk_.columns, block);
-    const auto scratch_bytes = static_cast<std::size_t>(units * segments_ * stride) * sizeof(T);
-    auto* partial = reinterpret_cast<T*>(allocate(scratch_bytes));
+    const auto scratch_bytes = units * segments_ * stride * static_cast<std::int64_t>(sizeof(T));
+    const auto scratch = FlexValue::make(out_.backend, {DType::u8, Shape{scratch_bytes}}, name_of(kind_));
+    T* partial = scratch->as<T>();
     const auto totals_of = [&](std::int64_t unit, std::int64_t s) {
       return partial + (unit * segments_ + s) * stride;
     };
@@ -204,7 +204,6 @@ class Reduction {
       }
       finish(unit, totals);
     }
-    release(reinterpret_cast<std::byte*>(partial), scratch_bytes);
   }
 
   const op::ReduceKind kind_;

@@ -110,7 +110,7 @@ TEST_P(ReduceConformance, EveryDtypeLayoutAndAxes) {
 
 TEST_P(ReduceConformance, LongRowsAndColumns) {
   for (auto dtype : {DType::f64, DType::f32, DType::f16, DType::bf16, DType::i64, DType::i32, DType::u8}) {
-    for (const auto& shape : {Shape{5, 3001}, Shape{3001, 5}, Shape{600, 40}, Shape{2, 700, 33}}) {
+    for (const auto& shape : {Shape{5, 3001}, Shape{3001, 5}, Shape{2, 700, 33}}) {
       for (auto layout : {Layout::contiguous, Layout::permuted, Layout::flipped}) {
         SCOPED_TRACE(name_of(layout));
         const auto x = sample(backend(), dtype, shape, layout, 4);
@@ -206,6 +206,14 @@ TEST_P(ReduceConformance, LongSumsStayAccurate) {
   for (auto x : read(bridge::reduce(ReduceKind::sum, columns, {0}, false)).values) {
     EXPECT_NEAR(static_cast<double>(x), 8704.0, 8704.0 * 2e-6);
   }
+}
+
+TEST_P(ReduceConformance, IndicesBeyondThirtyTwoBits) {
+  const std::int64_t n = (std::int64_t{1} << 31) + 16;
+  const auto x = bridge::expand(upload(backend(), {DType::u8, {1}, {7}}), {n});
+  expect_equal(bridge::reduce(ReduceKind::max, x, {0}, false), {DType::u8, {}, {7}});
+  expect_equal(bridge::reduce(ReduceKind::sum, x, {0}, false), {DType::u8, {}, {7 * 16}});  // 2^31 wraps to 0
+  expect_equal(bridge::slice(x, {n - 3}, {n}, {1}), {DType::u8, {3}, {7, 7, 7}});
 }
 
 TEST_P(ReduceConformance, IntegerMeansFloor) {
