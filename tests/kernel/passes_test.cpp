@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "kernel/builder.hpp"
@@ -13,6 +14,7 @@
 #include "kernel/passes/promote_halves.hpp"
 #include "kernel/print.hpp"
 #include "kernel/random_kernel.hpp"
+#include "strata/error.hpp"
 
 namespace strata::kernel {
 namespace {
@@ -141,6 +143,20 @@ TEST(Fission, APlaneIsOneUnit) {
     y[u] = plane_reduce_add(u + 5) + plane_lane() + plane_shuffle(u, constant(make_type(Scalar::i32), 3));
     const auto out = run_units(fission(b.finish()), units, 0);
     for (std::uint32_t i = 0; i < units; ++i) EXPECT_EQ(out[i], static_cast<std::int32_t>(2 * i + 5));
+  }
+}
+
+TEST(Fission, RefusesABarrierThatUnitsReachApart) {
+  Builder b("apart");
+  auto y = b.write("y", Scalar::i32);
+  if_(unit_x() < y.load(0), [] { barrier(); });
+  Kernel k = b.finish();  // fine for one unit
+  k.cube_dim = {4, 1, 1};
+  try {
+    fission(k);
+    FAIL();
+  } catch (const CompileError& e) {
+    EXPECT_NE(std::string(e.what()).find("kernel 'apart': barrier"), std::string::npos) << e.what();
   }
 }
 

@@ -42,7 +42,7 @@ class Fission {
   Kernel run() {
     expand_local_arrays();
     if (returns_) prepare_returns();
-    linear_ = plan_.region_in_loop.size() != 1 || plan_.region_in_loop[0];
+    linear_ = contains(body_, Opcode::barrier);
     builder_.set_cube_dim({1, 1, 1});
     block(body_);
     return builder_.finish();
@@ -403,20 +403,30 @@ class Fission {
   Val unit_{};
 };
 
-/// One unit already: only planes and positions are left to resolve.
+/// What a kernel of one unit still has to have resolved: barriers, planes and the unit's position.
+bool is_about_units(const Instruction& i) {
+  const auto b = static_cast<Builtin>(i.immediate);
+  return i.opcode == Opcode::barrier || is_plane(i.opcode) ||
+         (i.opcode == Opcode::builtin && (b <= Builtin::unit_z || b == Builtin::plane_lane));
+}
+
+bool any_about_units(const Block& b) {
+  return std::any_of(b.instructions.begin(), b.instructions.end(), [](const Instruction& i) {
+    return is_about_units(i) || std::any_of(i.regions.begin(), i.regions.end(), any_about_units);
+  });
+}
+
 std::optional<Val> alone(const Instruction& i) {
-  auto& b = Builder::current();
-  if (is_plane(i.opcode)) return b.value(i.operands[0]);
+  if (!is_about_units(i)) return std::nullopt;
   if (i.opcode == Opcode::barrier) return Val{};
-  const auto builtin = static_cast<Builtin>(i.immediate);
-  if (i.opcode == Opcode::builtin && (builtin <= Builtin::unit_z || builtin == Builtin::plane_lane))
-    return constant(make_type(Scalar::i32), 0);
-  return std::nullopt;
+  if (is_plane(i.opcode)) return Builder::current().value(i.operands[0]);
+  return constant(make_type(Scalar::i32), 0);
 }
 
 }  // namespace
 
 Kernel fission(Kernel kernel) {
+  if (kernel.units() == 1 && !any_about_units(kernel.body)) return kernel;
   if (kernel.units() == 1) return rewrite(std::move(kernel), alone);
   return Fission(std::move(kernel)).run();
 }
