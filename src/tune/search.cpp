@@ -117,7 +117,9 @@ class Search {
     ++launches_;
     if (!agrees) return;
     visit(c, 1);
-    if (c.reason.empty() && c.best < 1.5 * hopeless * leader_) visit(c, enough_samples - 1);
+    // A slow launch says enough unless it leads; a fast one costs nothing to repeat.
+    const bool cheap = c.best < settings_.budget_seconds / 50;
+    if (c.reason.empty() && c.best < (cheap ? 1.5 * hopeless : 1.25) * leader_) visit(c, enough_samples - 1);
   }
 
   void visit(Contender& c, int launches) {

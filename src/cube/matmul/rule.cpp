@@ -68,11 +68,35 @@ bool wants_non_temporal(const Problem& p, const Schedule& s) {
 
 bool in_place(const Problem& p) { return p.b.col == 1; }
 
+/// Few rows and a large b, read in place once: what counts is how b streams.
+bool streams_b(const Problem& p) { return in_place(p) && p.m <= 16 && p.n * p.k >= (std::int64_t{1} << 18); }
+
+/// Short blocks of k, so that neighbouring panels of b find their pages and the prefetcher's streams still
+/// there.
+Schedule streaming(const Problem& p, const Machine& machine, int rows, int vectors, std::int64_t depth) {
+  Schedule s = tiled(p, machine, rows, vectors);
+  s.kc = depth;
+  s.split_rows = false;
+  s.splits = static_cast<int>(std::min<std::int64_t>(machine.threads, (p.n + s.columns() - 1) / s.columns()));
+  return s;
+}
+
+struct StreamingTile {
+  int rows, vectors;
+  std::int64_t depth;
+};
+std::vector<StreamingTile> streaming_tiles(const Problem& p) {
+  if (p.m <= 4) return {{static_cast<int>(p.m), 4, 16}, {static_cast<int>(p.m), 4, 32}};
+  return {{8, 2, 32}, {16, 1, 32}, {8, 3, 32}, {8, 2, 16}};
+}
+
 /// The register tile by the rule of the header; rows x vectors.
 std::pair<int, int> tile_of(const Problem& p, const Machine& machine) {
   const auto vectors = (p.n + machine.lanes(p) - 1) / machine.lanes(p);
   if (machine.registers() == 32) {
     if (p.m <= 4 && vectors >= 4) return {static_cast<int>(p.m), 4};
+    // A strip of a packed row by row wastes no lanes when it is almost a vector high.
+    if (p.a.row == 1 && p.a.col != 1 && p.m >= 14 && p.flops() >= tuning_flops) return {14, 2};
     if (vectors == 1) return {p.m <= 8 || p.m > 64 ? 8 : 16, 1};
     if (vectors == 2) return {12, 2};
     if (vectors == 3) return {8, 3};
@@ -111,6 +135,10 @@ Schedule favourite(const Problem& p, const Machine& machine) {
   if (!machine.vectors || p.k == 0) return naive_schedule(machine);
   const auto lanes = machine.lanes(p);
   if (p.m <= 4 && p.b.row == 1 && p.b.col != 1 && p.k >= lanes) return dot(p, machine);
+  if (streams_b(p)) {
+    const auto best = streaming_tiles(p).front();
+    return streaming(p, machine, best.rows, best.vectors, best.depth);
+  }
   const auto [rows, vectors] = tile_of(p, machine);
   const bool narrow = p.m <= 16 || p.n <= lanes;
   const bool small = p.flops() < tuning_flops;
@@ -146,6 +174,10 @@ std::vector<Schedule> candidates(const Problem& p, const Machine& machine) {
       auto s = best;
       s.non_temporal = false;
       add(s);
+    }
+    if (streams_b(p)) {
+      for (const auto& [rows, vectors, depth] : streaming_tiles(p))
+        add(streaming(p, machine, rows, vectors, depth));
     }
     if (in_place(p)) {
       for (const auto& [rows, vectors] : wide ? Tiles{{8, 2}, {6, 4}, {14, 2}} : Tiles{{6, 2}}) {
