@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <time.h>
 
@@ -41,6 +42,14 @@ std::thread start_thread(std::string name, std::function<void()> body) {
   } catch (const std::system_error& e) {
     throw RuntimeError(fmt::format("[{}] the device thread could not be started: {}", name, e.what()));
   }
+}
+
+int current_processor() noexcept {
+#if defined(__linux__)
+  return sched_getcpu();
+#else
+  return -1;
+#endif
 }
 
 double processor_seconds(const std::thread& thread) {

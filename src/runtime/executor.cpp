@@ -56,10 +56,12 @@ void Executor::loop() noexcept {
     } else if (stopping_.load(std::memory_order_seq_cst)) {
       return;
     } else {
-      sleeper_.wait([this] {
-        return ring_.claimed() || stopping_.load(std::memory_order_seq_cst) ||
-               overflow_size_.load(std::memory_order_seq_cst) > 0;
-      });
+      sleeper_.wait(
+          [this] {
+            return ring_.claimed() || stopping_.load(std::memory_order_seq_cst) ||
+                   overflow_size_.load(std::memory_order_seq_cst) > 0;
+          },
+          producer_processor_.load(std::memory_order_relaxed));
     }
   }
 }

@@ -55,6 +55,7 @@ class Executor {
       if (never_waits()) return overflow(std::move(own));
       wait_for_room();
     }
+    producer_processor_.store(current_processor(), std::memory_order_relaxed);
   }
 
   void wake() noexcept { sleeper_.wake(); }
@@ -114,8 +115,9 @@ class Executor {
   std::atomic<bool> stopping_{false};
   TaskRing ring_;
   Sleeper sleeper_;
-  std::atomic<std::uint32_t> waiting_{0};  ///< producers that wait for room
-  std::atomic<std::uint32_t> room_{0};     ///< changes when they should look again
+  std::atomic<int> producer_processor_{-1};  ///< where the last task came from
+  std::atomic<std::uint32_t> waiting_{0};    ///< producers that wait for room
+  std::atomic<std::uint32_t> room_{0};       ///< changes when they should look again
   std::atomic<std::size_t> overflow_size_{0};
   mutable std::mutex mutex_;  ///< everything below
   std::deque<std::unique_ptr<Boxed>> overflow_;

@@ -257,7 +257,8 @@ std::vector<double> CpuClient::run_timed(const Launch& launch, int repetitions) 
   for (const auto& buffer : launch.buffers) {
     if (error_of(*buffer)) std::rethrow_exception(error_of(*buffer));
   }
-  static_cast<CpuProgram&>(*launch.program).entry(program_counts_, faults_);  // compiled before the clock runs
+  static_cast<CpuProgram&>(*launch.program)
+      .entry(program_counts_, faults_);  // compiled before the clock runs
   std::vector<double> seconds;
   for (int i = 0; i < repetitions; ++i) {
     const auto start = Clock::now();

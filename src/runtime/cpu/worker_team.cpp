@@ -46,6 +46,7 @@ void WorkerTeam::run(std::int64_t count, const Job& job) {
   chunk_ = std::max<std::int64_t>(1, count / (threads_ * 8));
   wanted_ = static_cast<std::size_t>(
       std::min<std::int64_t>(static_cast<std::int64_t>(workers_.size()), (count - 1) / chunk_));
+  caller_processor_.store(current_processor(), std::memory_order_relaxed);
   next_.store(0, std::memory_order_relaxed);
   const auto round = (gate_.load(std::memory_order_relaxed) | inside | open) + 1;
   gate_.store(round | open, std::memory_order_seq_cst);
@@ -54,7 +55,7 @@ void WorkerTeam::run(std::int64_t count, const Job& job) {
   // Whoever has not come by now is not needed any more.
   auto gate = gate_.fetch_and(~open, std::memory_order_acq_rel) & ~open;
   for (int i = 0; (gate & inside) != 0; ++i) {
-    if (i < 2000) {
+    if (i < 500) {
       detail::spin_pause();
     } else {
       gate_.wait(gate, std::memory_order_acquire);
@@ -120,10 +121,13 @@ void WorkerTeam::work(std::size_t number) {
       take_parts();
       leave();
     } else {
-      sleeper.wait([&] {
-        const auto gate = gate_.load(std::memory_order_seq_cst);
-        return ((gate & open) != 0 && gate / one_round != round) || stopping_.load(std::memory_order_seq_cst);
-      });
+      sleeper.wait(
+          [&] {
+            const auto gate = gate_.load(std::memory_order_seq_cst);
+            return ((gate & open) != 0 && gate / one_round != round) ||
+                   stopping_.load(std::memory_order_seq_cst);
+          },
+          caller_processor_.load(std::memory_order_relaxed));
     }
   }
 }

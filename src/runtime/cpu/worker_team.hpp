@@ -62,6 +62,7 @@ class WorkerTeam {
   Job job_;
   std::int64_t count_ = 0, chunk_ = 1;
   std::size_t wanted_ = 0;  ///< workers that can be of use
+  std::atomic<int> caller_processor_{-1};
 
   alignas(64) std::atomic<std::int64_t> next_{0};  ///< first item nobody took
   /// Number of the round, whether workers may still enter it, how many are inside.
