@@ -50,12 +50,14 @@ struct FreeList {
 /// Trivial, so that blocks may still be released while a thread's other thread-locals are destroyed.
 struct ThreadLists {
   std::array<FreeList, small_classes> lists;
-  bool closed;
+  bool registered, closed;
 };
 constinit thread_local ThreadLists local{};
 
 /// Empties the thread's lists when it ends.
 struct ThreadEnd {
+  /// The first call in a thread registers the destructor.
+  void watch() const noexcept { local.registered = true; }
   ~ThreadEnd() {
     local.closed = true;
     for (auto& list : local.lists) {
@@ -69,8 +71,13 @@ struct ThreadEnd {
 };
 thread_local ThreadEnd thread_end;
 
+/// Makes sure that the lists are emptied when this thread ends; false when that has happened already.
+[[gnu::noinline]] bool open_lists() noexcept {
+  if (!local.closed) thread_end.watch();
+  return !local.closed;
+}
+
 [[gnu::noinline]] std::byte* fresh_small(int size_class) noexcept {
-  if (!local.closed) static_cast<void>(&thread_end);  // registers its destructor
   return static_cast<std::byte*>(std::aligned_alloc(smallest, small_size(size_class)));
 }
 
@@ -219,7 +226,8 @@ void release(std::byte* block, std::size_t bytes) noexcept {
   if (bytes > small_limit) return release_large(block, bytes);
   const int size_class = small_class(bytes);
   auto& list = local.lists[static_cast<std::size_t>(size_class)];
-  if (!caching || local.closed || list.bytes >= kept_per_class) {
+  const bool open = caching && ((local.registered && !local.closed) || open_lists());
+  if (!open || list.bytes >= kept_per_class) {
     std::free(block);
     return;
   }
