@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
@@ -11,7 +12,9 @@
 
 #include "cache/store.hpp"
 #include "strata/error.hpp"
+#include "strata/trace.hpp"
 #include "trace/log.hpp"
+#include "trace/span.hpp"
 
 namespace strata::tune {
 namespace {
@@ -302,15 +305,43 @@ TEST_F(TunerTest, MemoryIsBounded) {
   EXPECT_LE(tuner.size(), 100u);
 }
 
-TEST_F(TunerTest, LogsDoNotChangeTheChoice) {
+/// Measures by the clock, and traces and logs inside what is measured, as layers below do.
+class Traced : public Scripted {
+ public:
+  using Scripted::Scripted;
+  double measure(std::size_t i, int n) override {
+    const auto start = std::chrono::steady_clock::now();
+    {
+      trace::Span span("runtime", "launch");
+      trace::log::full(trace::log::Topic::tune, "launch {}", i);
+      Scripted::measure(i, n);
+    }
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / n;
+  }
+};
+
+TEST_F(TunerTest, TracingAndLogsAreNotPartOfWhatIsMeasured) {
   cache::Store store(file());
-  for (const char* spec : {"off", "tune=full"}) {
-    trace::log::configure(spec);
+  int launches_seen = 0, tunings_seen = 0;
+  const auto winner = [&](const std::string& key) {
     Tuner tuner(store, {});
-    Scripted trial({1.5e-3, 1e-3, 1.2e-3});
-    EXPECT_EQ(tuner.choose(problem_of(3, spec), trial).record->winner, "c1");
+    Traced trial({3e-3, 1e-3, 2e-3});
+    trial.real_time = true;
+    return tuner.choose(problem_of(3, key), trial).record->winner;
+  };
+  EXPECT_EQ(winner("quiet"), "c1");
+  trace::log::configure("tune=full");
+  {
+    const auto subscription = trace::subscribe([&](const trace::Event& e) {
+      launches_seen += e.name == "launch";
+      tunings_seen += e.name == "tune";
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    });
+    EXPECT_EQ(winner("traced"), "c1");
   }
   trace::log::configure("warn");
+  EXPECT_EQ(launches_seen, 0);
+  EXPECT_EQ(tunings_seen, 1);
 }
 
 TEST(TuneRecordTest, TextGivesTheRecordBack) {

@@ -51,6 +51,7 @@ void each_size(const Problem& p, Sizes sizes, F&& f) {
 
 std::vector<std::int64_t> scalars_of(const Problem& p, Sizes sizes) {
   std::vector<std::int64_t> out;
+  out.reserve(24);
   each_size(p, sizes, [&](const SizeName&, std::int64_t value, bool constant) {
     if (!constant) out.push_back(value);
   });

@@ -182,7 +182,9 @@ class Blocked {
         sum = out.load_partial(partial_output(p_), index_constant(r), at(v), s_.lanes, mask);
       });
     });
-    accumulate(s_, p_.dtype, shape, a_of(i), b_of(j), kc_now_, acc);
+    auto loads = shape;
+    if (s_.pack_b) loads.last_mask = {};  // a panel is whole, with zeros past the end
+    accumulate(s_, p_.dtype, loads, a_of(i), b_of(j), kc_now_, acc);
     const std::uint8_t flags = s_.non_temporal ? kernel::non_temporal : kernel::no_flags;
     const auto finish = [&] {
       each_vector(shape, acc, [&](int r, int v, const kernel::Var& sum, Val mask) {
