@@ -1,4 +1,4 @@
-/// Faults on demand, for tests. Each happens once.
+/// Faults on demand, for tests. Each happens once; of each kind one can wait at a time.
 #pragma once
 
 #include <atomic>

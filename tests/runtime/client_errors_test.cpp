@@ -52,7 +52,12 @@ TEST(ClientErrors, AnOutputKeepsItsFirstError) {
   d.client.faults().fail_next_launch("affine_a");
   d.client.launch({a, {1, 1, 1}, {in, out}, {bits(1)}});
   d.client.launch({b, {1, 1, 1}, {in, out}, {bits(1)}});
+  d.client.sync();
+  d.client.faults().fail_next_launch("affine_b");
+  const auto other = d.run(b, in);
+  d.client.launch({b, {1, 1, 1}, {other, out}, {bits(1)}});
   EXPECT_NE(d.error_of<LaunchError>(out).find("affine_a"), std::string::npos);
+  EXPECT_NE(d.error_of<LaunchError>(other).find("affine_b"), std::string::npos);
 }
 
 TEST(ClientErrors, AWrongLaunchTaintsItsOutputs) {
