@@ -140,21 +140,26 @@ class Recorder {
     return kernel::splat(base(operand) + first * stride, form_.lanes) + steps * stride;
   }
 
-  Val load_input(std::size_t i, Val first, Val mask) const {
+  /// As it lies in memory.
+  Val load_stored(std::size_t i, Val first, Val mask) const {
     const auto operand = outputs_.size() + i;
-    const auto dtype = block_.inputs[i].dtype;
-    if (constants_[i].present()) return kernel::splat(constants_[i], form_.lanes);
     const Access inner = form_of(operand).inner;
     if (inner == Access::reversed && !mask.present()) {
       const Val last = base(operand) - first + offsets_[operand];
-      return widen(reverse(inputs_[i].load(last - (form_.lanes - 1), form_.lanes)), dtype);
+      return reverse(inputs_[i].load(last - (form_.lanes - 1), form_.lanes));
     }
     if (inner == Access::strided || inner == Access::reversed) {
-      return widen(inputs_[i].gather(lane_indices(operand, first) + offsets_[operand], mask), dtype);
+      return inputs_[i].gather(lane_indices(operand, first) + offsets_[operand], mask);
     }
     const Val index = base(operand) + first + offsets_[operand];
     if (form_.non_temporal && !mask.present()) prefetch(inputs_[i], index);
-    return widen(inputs_[i].load(index, form_.lanes, {.mask = mask}), dtype);
+    return inputs_[i].load(index, form_.lanes, {.mask = mask});
+  }
+
+  NodeValue load_input(std::size_t i, Val first, Val mask) const {
+    if (constants_[i].present()) return {kernel::splat(constants_[i], form_.lanes), {}};
+    const Val stored = load_stored(i, first, mask);
+    return {widen(stored, block_.inputs[i].dtype), stored};
   }
 
   static Val reverse(Val v) {
@@ -171,7 +176,7 @@ class Recorder {
   }
 
   void record_vector(Val first, Val mask) {
-    std::vector<Val> values;
+    std::vector<NodeValue> values;
     for (std::size_t i = 0; i < inputs_.size(); ++i) values.push_back(load_input(i, first, mask));
     std::size_t positional = outputs_.size() + inputs_.size();
     for (std::size_t n = 0; n < block_.nodes.size(); ++n) {
@@ -179,16 +184,20 @@ class Recorder {
       base::InlineVector<Val, 3> operands;
       base::InlineVector<DType, 3> types;
       for (auto v : node.operands) {
-        operands.push_back(values[static_cast<std::size_t>(v)]);
+        operands.push_back(values[static_cast<std::size_t>(v)].value);
         types.push_back(block_.type(v).dtype);
       }
       const Val position = needs_position(node) ? lane_indices(positional++, first) : Val{};
-      values.push_back(emit_node(node, {operands.data(), operands.size()}, {types.data(), types.size()},
-                                 arguments_[n], position, form_.lanes));
+      values.push_back(emit_node_value(node, {operands.data(), operands.size()}, {types.data(), types.size()},
+                                       arguments_[n], position, form_.lanes));
+      if (!types.empty() && is_copy(node, types[0])) {
+        values.back().stored = values[static_cast<std::size_t>(node.operands[0])].stored;
+      }
     }
     for (std::size_t i = 0; i < outputs_.size(); ++i) {
       const int v = block_.outputs[i];
-      const Val value = narrow(values[static_cast<std::size_t>(v)], block_.type(v).dtype);
+      const auto& result = values[static_cast<std::size_t>(v)];
+      const Val value = result.stored.present() ? result.stored : narrow(result.value, block_.type(v).dtype);
       if (form_of(i).inner != Access::contiguous) {
         outputs_[i].scatter(lane_indices(i, first) + offsets_[i], value, mask);
         continue;

@@ -20,7 +20,14 @@ using op::UnaryKind;
 bool is_half(DType t) { return t == DType::f16 || t == DType::bf16; }
 int bits_of(Scalar s) { return static_cast<int>(kernel::size_of(s)) * 8; }
 
-Val round_to(Val v, DType t) { return is_half(t) ? widen(narrow(v, t), t) : v; }
+/// Operations whose result on halves is a half without rounding.
+bool keeps_precision(const op::Operation& op) {
+  if (const auto* unary = std::get_if<op::Unary>(&op)) return unary->kind <= UnaryKind::trunc;
+  if (const auto* binary = std::get_if<op::Binary>(&op)) {
+    return binary->kind == BinaryKind::max || binary->kind == BinaryKind::min;
+  }
+  return std::holds_alternative<op::Fill>(op) || std::holds_alternative<op::Where>(op);
+}
 
 Val emit_unary(UnaryKind kind, Val x) {
   switch (kind) {
@@ -259,12 +266,17 @@ void append_arguments(const Node& node, std::vector<std::int64_t>& out) {
   }
 }
 
+bool is_copy(const Node& node, DType operand) {
+  const auto* cast = std::get_if<op::Cast>(&node.op);
+  return cast && cast->dtype == operand;
+}
+
 bool needs_position(const Node& node) {
   return std::holds_alternative<op::Iota>(node.op) || std::holds_alternative<op::Random>(node.op);
 }
 
-Val emit_node(const Node& node, std::span<const Val> operands, std::span<const DType> types,
-              const NodeArguments& arguments, Val position, int lanes) {
+NodeValue emit_node_value(const Node& node, std::span<const Val> operands, std::span<const DType> types,
+                          const NodeArguments& arguments, Val position, int lanes) {
   const auto elementwise_only = [](const auto&) -> Val {
     base::fail_check("a node of a block is element-wise", __FILE_NAME__, __LINE__);
   };
@@ -282,8 +294,11 @@ Val emit_node(const Node& node, std::span<const Val> operands, std::span<const D
                    },
                    elementwise_only},
       node.op);
-  const bool exact = std::holds_alternative<op::Fill>(node.op) || std::holds_alternative<op::Where>(node.op);
-  return exact ? v : round_to(v, node.type.dtype);
+  const DType dtype = node.type.dtype;
+  if (!is_half(dtype) || keeps_precision(node.op) || (!types.empty() && is_copy(node, types[0])))
+    return {v, {}};
+  const Val stored = narrow(v, dtype);
+  return {widen(stored, dtype), stored};
 }
 
 }  // namespace strata::cube

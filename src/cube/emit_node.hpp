@@ -29,10 +29,25 @@ void append_arguments(const Node& node, std::vector<std::int64_t>& out);
 /// True for Iota and Random, which depend on where an element stands.
 bool needs_position(const Node& node);
 
-/// The value of `node` in its compute type. `operands` are in their compute types and have equal lane counts,
-/// `types` their dtypes. `position` is the row-major number of each element inside the node's own shape (i64,
-/// one a lane); families without inputs take their lane count from `lanes`.
-kernel::Val emit_node(const Node& node, std::span<const kernel::Val> operands, std::span<const DType> types,
-                      const NodeArguments& arguments, kernel::Val position, int lanes);
+/// A cast to the dtype its operand has.
+bool is_copy(const Node& node, DType operand);
+
+struct NodeValue {
+  kernel::Val value;   ///< in the compute type
+  kernel::Val stored;  ///< in the dtype, when rounding made it; else absent, and `narrow(value)` is exact
+};
+
+/// The value of `node`. `operands` are in their compute types and have equal lane counts, `types` their
+/// dtypes. `position` is the row-major number of each element inside the node's own shape (i64, one a lane);
+/// families without inputs take their lane count from `lanes`.
+NodeValue emit_node_value(const Node& node, std::span<const kernel::Val> operands,
+                          std::span<const DType> types, const NodeArguments& arguments, kernel::Val position,
+                          int lanes);
+/// Only its value in the compute type.
+inline kernel::Val emit_node(const Node& node, std::span<const kernel::Val> operands,
+                             std::span<const DType> types, const NodeArguments& arguments,
+                             kernel::Val position, int lanes) {
+  return emit_node_value(node, operands, types, arguments, position, lanes).value;
+}
 
 }  // namespace strata::cube

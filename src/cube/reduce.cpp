@@ -54,8 +54,7 @@ std::int64_t natural_tasks(const ReduceNest& nest, const ReduceKernelForm& form)
 }
 
 void choose_widths(const Target& target, const ReduceNest& nest, ReduceKernelForm& form) {
-  const auto bytes =
-      std::max(kernel::size_of(compute_scalar(form.in)), size_of(accumulator_dtype(form.kind, form.in)));
+  const auto bytes = std::max(kernel::size_of(compute_scalar(form.in)), size_of(accumulator_dtype(form.in)));
   const bool rows = nest.form == ReduceForm::rows;
   const std::int64_t extent = rows ? nest.reduced_extents.back() : nest.kept_extents.back();
   form.lanes = lanes_for(target, bytes, extent);
@@ -121,7 +120,7 @@ ReduceKernelForm form_of(const Target& target, ReduceKind kind, DType in, DType 
 
 }  // namespace
 
-DType accumulator_dtype(ReduceKind kind, DType t) {
+DType accumulator_dtype(DType t) {
   switch (t) {
     case DType::f16:
     case DType::bf16:
@@ -129,7 +128,7 @@ DType accumulator_dtype(ReduceKind kind, DType t) {
     case DType::boolean:
       return DType::u8;
     default:
-      return kind == ReduceKind::mean && is_int(t) ? DType::i64 : t;
+      return t;
   }
 }
 
@@ -151,7 +150,7 @@ std::vector<ReduceStage> plan_reduce(const Target& target, ReduceKind kind, DTyp
   form.divide = kind == ReduceKind::mean;
   if (parts.count() == 1) return {make_stage(target, nest, form, parts, nest.reduced())};
 
-  const DType partial = accumulator_dtype(kind, in);
+  const DType partial = accumulator_dtype(in);
   form.divide = false;
   form.out = partial;
   auto first = make_stage(target, nest, form, parts, 1);

@@ -45,8 +45,7 @@ kernel::Kernel build_reduce(const ReduceKernelForm& form);
 /// "reduce_sum_rows_f32", "reduce_max_columns_partial_bf16".
 std::string reduce_name(const ReduceKernelForm& form);
 
-/// What partial results are kept in: f32 for halves, u8 for bool, i64 for the mean of integers, else the
-/// dtype itself.
-DType accumulator_dtype(op::ReduceKind kind, DType t);
+/// What partial results are kept in: f32 for halves, u8 for bool, else the dtype itself.
+DType accumulator_dtype(DType t);
 
 }  // namespace strata::cube

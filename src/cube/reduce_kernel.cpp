@@ -115,7 +115,7 @@ class Accumulator {
 class ReduceRecorder {
  public:
   ReduceRecorder(kernel::Builder& b, const ReduceKernelForm& form)
-      : form_(form), scalar_(kernel::scalar_of(accumulator_dtype(form.kind, form.in))) {
+      : form_(form), scalar_(kernel::scalar_of(accumulator_dtype(form.in))) {
     out_ = b.write("out", kernel::scalar_of(form.out));
     in_ = b.read("in", kernel::scalar_of(form.in));
     const auto argument = [&](const std::string& name) { return b.scalar(name, Scalar::i64); };
@@ -335,9 +335,10 @@ class ReduceRecorder {
   // ---------------------------------------------------------------------------------------------------------
 
   void store(Val at, Val v, Val mask) const {
-    if (form_.divide) {
-      v = kernel::is_float(scalar_) ? v / kernel::convert(count_, scalar_)
-                                    : kernel::floor_div(v, kernel::splat(count_, v.lanes()));
+    if (form_.divide && kernel::is_float(scalar_)) {
+      v = v / kernel::convert(count_, scalar_);
+    } else if (form_.divide) {  // the count may not fit the integers summed
+      v = kernel::floor_div(kernel::convert(v, Scalar::i64), kernel::splat(count_, v.lanes()));
     }
     const Scalar stored = kernel::scalar_of(form_.out);
     out_.store(at, stored == v.scalar() ? v : kernel::convert(v, stored), {.mask = mask});
