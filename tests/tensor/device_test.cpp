@@ -46,7 +46,9 @@ TEST(Device, ListsWhatThisBuildKnows) {
   EXPECT_EQ(list[0].name, "flex");
   for (const auto& entry : list) {
     EXPECT_FALSE(entry.description.empty());
-    if (entry.available) EXPECT_NO_THROW(Device::named(entry.name));
+    if (entry.available) {
+      EXPECT_NO_THROW(Device::named(entry.name));
+    }
   }
 }
 

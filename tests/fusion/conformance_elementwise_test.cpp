@@ -1,0 +1,8 @@
+#include "conformance/elementwise_cases.hpp"
+#include "fusion/places.hpp"
+
+namespace strata::conformance {
+
+INSTANTIATE_TEST_SUITE_P(Fusion, ElementwiseConformance, fusion_places(), place_name);
+
+}  // namespace strata::conformance
