@@ -4,7 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <regex>
+#include <sstream>
 #include <thread>
 
 #include "codegen/harness.hpp"
@@ -105,9 +105,10 @@ TEST(Module, ThatIsMissingIsARuntimeErrorNamingThePlace) { EXPECT_TRUE(at_start(
 
 TEST(Compiler, IdentityNamesLlvmTheGeneratorAndTheCpu) {
   const std::string identity(host_identity());
-  EXPECT_TRUE(
-      std::regex_search(identity, std::regex("llvm 19\\.[0-9.]+ codegen [0-9a-f]{16} cpu [0-9a-f]{8} ")))
-      << identity;
+  EXPECT_EQ(identity.find("llvm 19."), 0U) << identity;
+  const auto generator = identity.find(" codegen "), cpu = identity.find(" cpu ");
+  ASSERT_NE(cpu, std::string::npos) << identity;
+  EXPECT_EQ(cpu - generator, std::string(" codegen ").size() + 16) << "a hash of 16 digits: " << identity;
   EXPECT_EQ(identity, host_identity());
 }
 
@@ -185,12 +186,14 @@ TEST(Compiler, AccumulatorsStayInRegisters) {
   if (host_vector_bytes() < 64)
     GTEST_SKIP() << "the tile of 24 accumulators needs the 32 registers of AVX-512";
   const auto text = compile(micro_kernel(6), {}, Format::assembly).code;
-  EXPECT_EQ(std::count(text.begin(), text.end(), '\0'), 0);
-  const std::regex product("vfmadd231ps");
-  EXPECT_EQ(std::distance(std::sregex_iterator(text.begin(), text.end(), product), std::sregex_iterator()),
-            24);
-  EXPECT_FALSE(std::regex_search(text, std::regex("zmm[0-9]+, -?[0-9]*\\(%rsp"))) << text;
-  EXPECT_FALSE(std::regex_search(text, std::regex("-?[0-9]*\\(%r[sb]p\\), %zmm"))) << text;
+  int products = 0;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    products += line.find("vfmadd231ps") != std::string::npos ? 1 : 0;
+    const bool stack = line.find("(%rsp") != std::string::npos || line.find("(%rbp") != std::string::npos;
+    EXPECT_FALSE(stack && line.find("zmm") != std::string::npos) << "spilled: " << line;
+  }
+  EXPECT_EQ(products, 24);
 }
 
 TEST(Compiler, MicroKernelIsRight) {
