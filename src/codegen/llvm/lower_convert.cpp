@@ -28,9 +28,22 @@ Lowering::Value* Lowering::to_float(Value* x, Scalar from, Scalar to) {
 
 Lowering::Value* Lowering::float_to_int(Value* x, Scalar to) {
   auto* t = like(x, element_type(to == Scalar::u8 ? Scalar::i32 : to));
-  const auto id =
-      kernel::is_signed(to) || to == Scalar::u8 ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
-  auto* n = builder_.CreateIntrinsic(id, {t, x->getType()}, {x});
+  Value* n = nullptr;
+  if (kernel::is_signed(to) || to == Scalar::u8) {
+    // Not llvm.fptosi.sat: on vectors it becomes a loop over lanes. Out of range the plain conversion is poison, which
+    // the selects do not choose.
+    const unsigned bits = t->getScalarSizeInBits();
+    const double limit = bits == 64 ? 0x1p63 : 0x1p31;
+    auto* f = x->getType();
+    n = builder_.CreateFPToSI(x, t);
+    n = builder_.CreateSelect(builder_.CreateFCmpOLT(x, llvm::ConstantFP::get(f, -limit)),
+                              llvm::ConstantInt::get(t, llvm::APInt::getSignedMinValue(bits)), n);
+    n = builder_.CreateSelect(builder_.CreateFCmpOGE(x, llvm::ConstantFP::get(f, limit)),
+                              llvm::ConstantInt::get(t, llvm::APInt::getSignedMaxValue(bits)), n);
+    n = builder_.CreateSelect(builder_.CreateFCmpUNO(x, x), llvm::Constant::getNullValue(t), n);
+  } else {
+    n = builder_.CreateIntrinsic(llvm::Intrinsic::fptoui_sat, {t, x->getType()}, {x});
+  }
   if (to != Scalar::u8) return n;
   auto* low = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, n, integer(n, 0));
   auto* both = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, low, integer(n, 255));
