@@ -185,7 +185,7 @@ Val expand_erf(Val x) {
                                      0.002307703485712409, 0.0004636560333892703, -0.00034972591674886644,
                                      0.00011449610610725358, -1.8822425772668794e-05});
   const Val far = copy_sign(1.0 - expand_exp(-(a * a)) * q, x);
-  return select(abs(x) < 1.0, fma(x, p, x), select(is_nan(x), x, far));
+  return select(abs(x) < 1.0, fma(x, p, x), far);  // NaN passes the clamps and so through `far`
 }
 
 }  // namespace

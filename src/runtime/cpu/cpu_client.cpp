@@ -182,6 +182,18 @@ void CpuClient::launch(Launch launch) {
   executor_.post([this, launch = std::move(launch)] { run(launch); });
 }
 
+/// " (kernel add_f32: in f32 x 12, out f32 x 12)": what a reader of an error needs to find the operation.
+std::string CpuClient::described(const Launch& launch) {
+  const auto& ir = launch.program->ir();
+  std::string text = fmt::format(" (kernel {}:", ir.name);
+  for (std::size_t i = 0; i < launch.buffers.size() && i < ir.memories.size(); ++i) {
+    const auto& memory = ir.memories[i];
+    text += fmt::format("{} {} {} x {}", i ? "," : "", memory.name, kernel::name_of(memory.scalar),
+                        launch.buffers[i]->bytes() / kernel::size_of(memory.scalar));
+  }
+  return text + ")";
+}
+
 void CpuClient::run(const Launch& launch) noexcept {
   const auto& ir = launch.program->ir();
   const auto taint_outputs = [&](const std::exception_ptr& error) {
@@ -196,6 +208,12 @@ void CpuClient::run(const Launch& launch) noexcept {
   try {
     run_or_throw(launch);
     launches_.fetch_add(1, std::memory_order_relaxed);
+  } catch (const OutOfMemoryError& e) {
+    taint_outputs(std::make_exception_ptr(OutOfMemoryError(e.what() + described(launch))));
+  } catch (const CompileError& e) {
+    taint_outputs(std::make_exception_ptr(CompileError(e.what() + described(launch))));
+  } catch (const LaunchError& e) {
+    taint_outputs(std::make_exception_ptr(LaunchError(e.what() + described(launch))));
   } catch (...) {
     taint_outputs(std::current_exception());
   }

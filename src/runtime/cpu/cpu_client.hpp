@@ -59,6 +59,7 @@ class CpuClient final : public Client {
   void make_exclusive(Buffer& buffer);
   void copy(void* to, const void* from, std::size_t bytes);
   std::shared_ptr<const std::byte> contents(const BufferRef& buffer);
+  static std::string described(const Launch& launch);
   void run(const Launch& launch) noexcept;
   void run_or_throw(const Launch& launch);
   std::vector<double> run_timed(const Launch& launch, int repetitions);
