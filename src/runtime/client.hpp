@@ -119,7 +119,8 @@ class Client {
   /// Seconds of each of `repetitions` launches, measured alone on the device and counted as probes. Blocks.
   /// Throws what made the program or a buffer fail. Logging and tracing are suspended, so they cannot change
   /// what is measured.
-  virtual std::vector<double> time(const Launch& launch, int repetitions) = 0;
+  /// Each repetition is the mean of `batch` launches, for kernels so short that reading the clock would show.
+  virtual std::vector<double> time(const Launch& launch, int repetitions, int batch = 1) = 0;
   /// Runs once as a probe and blocks; throws as `time` does.
   void probe(const Launch& one) { time(one, 1); }
   /// Ready when everything queued before it is done. Errors that belong to a buffer stay with it; a fault of

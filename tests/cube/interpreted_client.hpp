@@ -71,7 +71,7 @@ class InterpretedClient final : public runtime::Client {
       if (memories[i].written) error_of(*launch.buffers[i]) = error;
     }
   }
-  std::vector<double> time(const runtime::Launch& one, int repetitions) override {
+  std::vector<double> time(const runtime::Launch& one, int repetitions, int /*batch*/) override {
     launch(one);
     return std::vector<double>(static_cast<std::size_t>(repetitions), 1e-6);
   }

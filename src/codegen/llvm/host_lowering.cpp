@@ -1,4 +1,5 @@
 #include <llvm/IR/IntrinsicsX86.h>
+#include <llvm/TargetParser/Triple.h>
 
 #include "codegen/llvm/targets.hpp"
 
@@ -129,6 +130,10 @@ class HostLowering final : public Lowering {
     }
     keep_rolled(builder_.CreateCondBr(builder_.CreateICmpSLT(next, function_->getArg(5)), head_, done_));
     move_to(done_);
+    // x86 does not order non-temporal stores with the release operation that ends a thread's part of a launch.
+    if (streams_ && llvm::Triple(module_.getTargetTriple()).isX86()) {
+      builder_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
+    }
     builder_.CreateRetVoid();
   }
 

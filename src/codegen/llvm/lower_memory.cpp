@@ -130,10 +130,12 @@ void Lowering::store(const kernel::Instruction& i) {
     move_to(write);
   }
   auto* stored = builder_.CreateAlignedStore(v, p, alignment(i, n));
-  if ((i.flags & kernel::non_temporal) != 0)
+  if ((i.flags & kernel::non_temporal) != 0) {
+    streams_ = true;
     stored->setMetadata(
         llvm::LLVMContext::MD_nontemporal,
         llvm::MDNode::get(module_.getContext(), llvm::ConstantAsMetadata::get(builder_.getInt32(1))));
+  }
   if (end == nullptr) return;
   builder_.CreateBr(end);
   move_to(end);

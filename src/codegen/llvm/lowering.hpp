@@ -127,6 +127,7 @@ class Lowering {
   std::vector<Value*> lengths_;     ///< by buffer
   std::vector<Value*> parameters_;  ///< by scalar parameter
   unsigned depth_ = 0;              ///< loops around the builder's position
+  bool streams_ = false;            ///< there are non-temporal stores
   llvm::DenseMap<const llvm::BasicBlock*, unsigned> depths_;
 };
 

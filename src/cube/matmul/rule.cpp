@@ -33,6 +33,8 @@ Schedule tiled(const Problem& p, const Machine& machine, int rows, int vectors) 
   s.rows = static_cast<int>(std::min<std::int64_t>(rows, p.m));
   s.vectors = static_cast<int>(std::min<std::int64_t>(vectors, (p.n + s.lanes - 1) / s.lanes));
   split(s, p, machine);
+  // Without a loop the processor overlaps a tile's end with the next one's beginning.
+  if (p.k <= 32 && p.flops() <= short_flops) s.unroll = static_cast<int>(p.k);
   return s;
 }
 

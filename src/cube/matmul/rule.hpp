@@ -24,6 +24,8 @@ struct Machine {
 
 /// Below it nothing is measured: the rule decides.
 inline constexpr double tuning_flops = 2.0 * 192 * 192 * 192;
+/// Up to it k is unrolled fully: the code of all tiles still fits the instruction cache.
+inline constexpr double short_flops = 2.0 * 32 * 32 * 32;
 /// Below it the naive kernel serves a shape not seen before.
 inline constexpr double tiny_flops = 2.0 * 16 * 16 * 16;
 

@@ -256,13 +256,13 @@ void CpuClient::run_or_throw(const Launch& launch) {
   });
 }
 
-std::vector<double> CpuClient::time(const Launch& launch, int repetitions) {
-  if (executor_.on_this_thread()) return run_timed(launch, repetitions);
+std::vector<double> CpuClient::time(const Launch& launch, int repetitions, int batch) {
+  if (executor_.on_this_thread()) return run_timed(launch, repetitions, batch);
   Promise<std::vector<double>> promise;
   auto future = promise.future();
-  executor_.post([this, &launch, repetitions, promise = std::move(promise)]() mutable {
+  executor_.post([this, &launch, repetitions, batch, promise = std::move(promise)]() mutable {
     try {
-      promise.set_value(run_timed(launch, repetitions));
+      promise.set_value(run_timed(launch, repetitions, batch));
     } catch (...) {
       promise.set_exception(std::current_exception());
     }
@@ -270,7 +270,7 @@ std::vector<double> CpuClient::time(const Launch& launch, int repetitions) {
   return future.get();
 }
 
-std::vector<double> CpuClient::run_timed(const Launch& launch, int repetitions) {
+std::vector<double> CpuClient::run_timed(const Launch& launch, int repetitions, int batch) {
   const trace::Suspend quiet;
   for (const auto& buffer : launch.buffers) {
     if (error_of(*buffer)) std::rethrow_exception(error_of(*buffer));
@@ -280,9 +280,9 @@ std::vector<double> CpuClient::run_timed(const Launch& launch, int repetitions) 
   std::vector<double> seconds;
   for (int i = 0; i < repetitions; ++i) {
     const auto start = Clock::now();
-    run_or_throw(launch);
-    seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
-    probe_launches_.fetch_add(1, std::memory_order_relaxed);
+    for (int k = 0; k < batch; ++k) run_or_throw(launch);
+    seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count() / batch);
+    probe_launches_.fetch_add(static_cast<std::uint64_t>(batch), std::memory_order_relaxed);
   }
   return seconds;
 }

@@ -34,7 +34,7 @@ class CpuClient final : public Client {
   void precompile(std::span<const ProgramRef> programs) override;
   void launch(Launch launch) override;
   using Client::launch;
-  std::vector<double> time(const Launch& launch, int repetitions) override;
+  std::vector<double> time(const Launch& launch, int repetitions, int batch = 1) override;
   Future<void> sync_async() override;
   /// Gives unused memory back to the system.
   void trim();
@@ -62,7 +62,7 @@ class CpuClient final : public Client {
   static std::string described(const Launch& launch);
   void run(const Launch& launch) noexcept;
   void run_or_throw(const Launch& launch);
-  std::vector<double> run_timed(const Launch& launch, int repetitions);
+  std::vector<double> run_timed(const Launch& launch, int repetitions, int batch);
 
   const DeviceProperties properties_;
   Faults faults_;

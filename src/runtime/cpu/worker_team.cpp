@@ -4,21 +4,10 @@
 
 #include "trace/log.hpp"
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
 namespace strata::runtime::cpu {
 namespace {
 
 constexpr std::uint64_t inside = 0xffff, open = 1 << 16, one_round = 1 << 17;
-
-/// Streaming stores are not ordered by the release operation that ends a thread's part.
-void order_streaming_stores() {
-#if defined(__x86_64__)
-  _mm_sfence();
-#endif
-}
 
 }  // namespace
 
@@ -37,7 +26,6 @@ void WorkerTeam::run(std::int64_t count, const Job& job) {
   if (count > 1 && !started_) start();
   if (count <= 1 || workers_.empty()) {
     if (count > 0) job.call(job.part, 0, count);
-    order_streaming_stores();
     return;
   }
   job_ = job;
@@ -86,7 +74,6 @@ void WorkerTeam::take_parts() {
     if (begin >= count_) break;
     job_.call(job_.part, begin, std::min(begin + chunk_, count_));
   }
-  order_streaming_stores();
 }
 
 /// A tree, so that waking many threads is not one thread's work. Number 0 is the caller.
