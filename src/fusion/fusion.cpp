@@ -39,6 +39,8 @@ backend::ValueRef Fusion::from_data(const TensorData& data) {
   const FusionRef v(new FusionValue(*this, {data.dtype(), data.shape()}, op::Fill{}, {}));
   v->stream = this_stream();
   executor_.post_quiet([this, v, data] { upstream_.upload(v, data); });
+  // Copying a large tensor takes longer than a wake-up: let it go on beside the caller.
+  if (data.byte_size() >= eager_upload_bytes) executor_.wake();
   return v;
 }
 

@@ -15,6 +15,8 @@ class Fusion final : public backend::Backend {
  public:
   /// Queued operations that wait for nobody before the upstream thread is woken to look at them.
   static constexpr std::size_t wake_after = 16;
+  /// Data of this size starts on its way to the device when it is given.
+  static constexpr std::size_t eager_upload_bytes = std::size_t{64} << 10;
 
   /// `thread_name` is "DSU-<device>". With `fuse` off each operation becomes a kernel of its own.
   Fusion(cube::CubeBackend& inner, std::string thread_name, bool fuse = true);
