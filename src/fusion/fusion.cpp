@@ -50,6 +50,7 @@ Future<TensorData> Fusion::into_data(const backend::ValueRef& value) {
   auto future = promise.future();
   FusionRef v(static_cast<FusionValue*>(value.get()));
   executor_.post([this, v = std::move(v), p = std::move(promise)]() mutable { upstream_.read(v, std::move(p)); });
+  inner_.client().wake();  // the downstream thread gets up while the upstream one works
   return future;
 }
 
