@@ -31,8 +31,9 @@ double median(std::vector<double> v) {
 }
 
 /// Medians of rounds in turn with the peer; `settle` runs between rounds, outside the clock.
-void row(const char* what, const Calls& ours, const Calls& peer, int n, double budget_us,
-         const std::function<void()>& settle = [] {}) {
+void row(
+    const char* what, const Calls& ours, const Calls& peer, int n, double budget_us,
+    const std::function<void()>& settle = [] {}) {
   std::vector<double> a, b;
   ours(n);
   if (peer) peer(n);
@@ -64,8 +65,8 @@ int main() {
 #else
   fmt::print("LibTorch is not installed: no peer (Debian: libtorch-dev)\n");
 #endif
-  fmt::print("{:52} {:>8} {:>8} {:>10} {:>7} {:>9}\n", "microseconds a call, 2x2 f32", "median", "best", "LibTorch",
-             "ratio", "budget");
+  fmt::print("{:52} {:>8} {:>8} {:>10} {:>7} {:>9}\n", "microseconds a call, 2x2 f32", "median", "best",
+             "LibTorch", "ratio", "budget");
 
   const auto repeat = [](auto call) {
     return [call](int n) {
@@ -96,20 +97,23 @@ int main() {
       cpu.sync();
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     };
-    // Results are dropped unread, so the device computes nothing: this is the cost of the call alone. One call meets a
-    // parked device thread; a burst wakes it.
+    // Results are dropped unread, so the device computes nothing: this is the cost of the call alone. One
+    // call meets a parked device thread; a burst wakes it.
     row("cpu: matmul, one call", repeat([&a = a, &b = b] { a.matmul(b); }), torch_matmul, 1, 1.5, drain);
-    row("cpu: matmul, a burst of 200", repeat([&a = a, &b = b] { a.matmul(b); }), torch_matmul, 200, 1.5, drain);
+    row("cpu: matmul, a burst of 200", repeat([&a = a, &b = b] { a.matmul(b); }), torch_matmul, 200, 1.5,
+        drain);
     row("cpu: add, a burst of 200", repeat([&a = a, &b = b] { a + b; }), torch_add, 200, 1.5, drain);
-    row("cpu: matmul and read, device parked", repeat([&a = a, &b = b] { a.matmul(b).into_data(); }), nullptr, 1, 0, drain);
-    row("cpu: matmul and read, device awake", repeat([&a = a, &b = b] { a.matmul(b).into_data(); }), nullptr, 500, 0);
+    row("cpu: matmul and read, device parked", repeat([&a = a, &b = b] { a.matmul(b).into_data(); }), nullptr,
+        1, 0, drain);
+    row("cpu: matmul and read, device awake", repeat([&a = a, &b = b] { a.matmul(b).into_data(); }), nullptr,
+        500, 0);
   }
   {
     const auto [a, b] = on(cpu.autodiff());
     const auto t = a.require_grad();
     const auto drain = [&] { cpu.sync(); };
-    row("cpu.autodiff(): matmul, tracked, a burst of 200", repeat([&t, &b = b] { t.matmul(b); }), torch_tracked, 200, 2.2,
-        drain);
+    row("cpu.autodiff(): matmul, tracked, a burst of 200", repeat([&t, &b = b] { t.matmul(b); }),
+        torch_tracked, 200, 2.2, drain);
   }
   // Threads that have nothing to do.
   cpu.sync();

@@ -28,7 +28,8 @@ int main() {
   const auto second = t.inner().grad(first.sum().backward());
   std::cout << "(t^3)'' = " << second << "\n";
 
-  const bool right = std::abs(w.to_vector<float>()[0] - 3) < 1e-3 && std::abs(b.to_vector<float>()[0] - 0.5) < 1e-3 &&
+  const bool right = std::abs(w.to_vector<float>()[0] - 3) < 1e-3 &&
+                     std::abs(b.to_vector<float>()[0] - 0.5) < 1e-3 &&
                      second.to_vector<float>() == std::vector<float>{12, 18};
   return right ? 0 : 1;
 }

@@ -22,12 +22,12 @@ enum class Checkpointing : std::uint8_t {
   balanced,  ///< outputs of memory-bound operations are recomputed instead
 };
 
-/// A cheap handle, comparable and hashable. Two handles are equal when they name the same stack of layers on the same
-/// hardware: `Device::cpu() != Device::cpu().autodiff()`.
+/// A cheap handle, comparable and hashable. Two handles are equal when they name the same stack of layers on
+/// the same hardware: `Device::cpu() != Device::cpu().autodiff()`.
 class STRATA_API Device {
  public:
-  /// The default device: `STRATA_DEVICE` (a name as in `Device::named`), else the best this machine has (a GPU before
-  /// flex). Throws DeviceError when STRATA_DEVICE names nothing that exists here.
+  /// The default device: `STRATA_DEVICE` (a name as in `Device::named`), else the best this machine has (a
+  /// GPU before flex). Throws DeviceError when STRATA_DEVICE names nothing that exists here.
   Device();
   /// Eager on the calling thread: results are in memory when a call returns.
   static Device flex();
@@ -39,7 +39,7 @@ class STRATA_API Device {
 
   /// One kind of device of this build, and whether this machine can use it.
   struct Listing {
-    std::string name;         ///< as for `named`
+    std::string name;  ///< as for `named`
     bool available = false;
     std::string description;  ///< hardware, or why it is unavailable
   };
@@ -53,7 +53,7 @@ class STRATA_API Device {
     std::uint64_t compiles = 0;        ///< kernels compiled
     std::uint64_t cache_hits = 0;      ///< kernels found in the persistent cache
     std::uint64_t bytes_in_use = 0, bytes_reserved = 0, bytes_peak = 0;
-    bool compiler_loaded = false;      ///< LLVM is in this process
+    bool compiler_loaded = false;  ///< LLVM is in this process
   };
   Statistics statistics() const;
 

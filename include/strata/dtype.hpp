@@ -19,13 +19,17 @@ inline constexpr int dtype_count = 8;
 constexpr std::size_t size_of(DType t) {
   switch (t) {
     case DType::f64:
-    case DType::i64: return 8;
+    case DType::i64:
+      return 8;
     case DType::f32:
-    case DType::i32: return 4;
+    case DType::i32:
+      return 4;
     case DType::f16:
-    case DType::bf16: return 2;
+    case DType::bf16:
+      return 2;
     case DType::u8:
-    case DType::boolean: return 1;
+    case DType::boolean:
+      return 1;
   }
   return 0;
 }
@@ -42,8 +46,9 @@ struct BFloat16 {
   BFloat16() = default;
   explicit BFloat16(float x) {
     const auto u = std::bit_cast<std::uint32_t>(x);
-    bits = (u & 0x7fffffffu) > 0x7f800000u ? static_cast<std::uint16_t>((u >> 16) | 0x40)
-                                           : static_cast<std::uint16_t>((u + 0x7fffu + ((u >> 16) & 1)) >> 16);
+    bits = (u & 0x7fffffffu) > 0x7f800000u
+               ? static_cast<std::uint16_t>((u >> 16) | 0x40)
+               : static_cast<std::uint16_t>((u + 0x7fffu + ((u >> 16) & 1)) >> 16);
   }
   explicit operator float() const { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
   bool operator==(const BFloat16& o) const { return static_cast<float>(*this) == static_cast<float>(o); }
@@ -83,8 +88,8 @@ struct Float16 {
 /// C++ types that can be tensor elements.
 template <class T>
 concept Element = std::same_as<T, double> || std::same_as<T, float> || std::same_as<T, Float16> ||
-                  std::same_as<T, BFloat16> || std::same_as<T, std::int64_t> || std::same_as<T, std::int32_t> ||
-                  std::same_as<T, std::uint8_t> || std::same_as<T, bool>;
+    std::same_as<T, BFloat16> || std::same_as<T, std::int64_t> || std::same_as<T, std::int32_t> ||
+    std::same_as<T, std::uint8_t> || std::same_as<T, bool>;
 
 template <Element T>
 constexpr DType dtype_of() {
@@ -102,14 +107,22 @@ constexpr DType dtype_of() {
 template <class F>
 decltype(auto) visit_dtype(DType t, F&& f) {
   switch (t) {
-    case DType::f64: return f.template operator()<double>();
-    case DType::f32: return f.template operator()<float>();
-    case DType::f16: return f.template operator()<Float16>();
-    case DType::bf16: return f.template operator()<BFloat16>();
-    case DType::i64: return f.template operator()<std::int64_t>();
-    case DType::i32: return f.template operator()<std::int32_t>();
-    case DType::u8: return f.template operator()<std::uint8_t>();
-    case DType::boolean: break;
+    case DType::f64:
+      return f.template operator()<double>();
+    case DType::f32:
+      return f.template operator()<float>();
+    case DType::f16:
+      return f.template operator()<Float16>();
+    case DType::bf16:
+      return f.template operator()<BFloat16>();
+    case DType::i64:
+      return f.template operator()<std::int64_t>();
+    case DType::i32:
+      return f.template operator()<std::int32_t>();
+    case DType::u8:
+      return f.template operator()<std::uint8_t>();
+    case DType::boolean:
+      break;
   }
   return f.template operator()<bool>();
 }

@@ -1,5 +1,5 @@
-/// `Tensor<D, Kind>`: a tensor of rank D on any device. Rank and kind are checked at compile time, extents and dtypes
-/// when an operation is called. Tensors are immutable values; copying one copies a reference.
+/// `Tensor<D, Kind>`: a tensor of rank D on any device. Rank and kind are checked at compile time, extents
+/// and dtypes when an operation is called. Tensors are immutable values; copying one copies a reference.
 #pragma once
 
 #include <cstdint>
@@ -58,7 +58,8 @@ struct Nested<T, 0> {
 
 /// Collects a nested list; `ragged` when sub-lists differ in length.
 template <class T, int D>
-void flatten(const typename Nested<T, D>::type& list, int axis, Shape& shape, std::vector<T>& out, bool& ragged) {
+void flatten(const typename Nested<T, D>::type& list, int axis, Shape& shape, std::vector<T>& out,
+             bool& ragged) {
   if constexpr (D == 0) {
     out.push_back(list);
   } else {
@@ -100,9 +101,9 @@ class Tensor {
     if (ragged) throw ShapeError("[from] the rows of the nested list differ in length");
     std::unique_ptr<Element[]> flat(new Element[values.size()]);  // vector<bool> has no contiguous storage
     for (std::size_t i = 0; i < values.size(); ++i) flat[i] = values[i];
-    return from_data(TensorData::from<Element>(std::span<const Element>(flat.get(), values.size()), shape)
-                         .convert(dtype),
-                     device);
+    return from_data(
+        TensorData::from<Element>(std::span<const Element>(flat.get(), values.size()), shape).convert(dtype),
+        device);
   }
   /// From row-major values; the dtype is that of the span. Throws ShapeError unless the counts agree.
   template <strata::Element T>
@@ -129,27 +130,22 @@ class Tensor {
   }
   /// start, start + step, ... up to but without stop. Throws ArgumentError when step is 0.
   static Tensor arange(detail::Literal start, detail::Literal stop, detail::Literal step = 1,
-                       const Device& device = Device(), DType dtype = Traits::dtype)
-    requires(D == 1 && is_number)
-  {
+                       const Device& device = Device(),
+                       DType dtype = Traits::dtype) requires(D == 1 && is_number) {
     return Tensor(detail::arange(start, stop, step, dtype, device));
   }
-  /// Uniform in [low, high). The stream of numbers depends on `manual_seed` and on nothing else: not on the device.
+  /// Uniform in [low, high). The stream of numbers depends on `manual_seed` and on nothing else: not on the
+  /// device.
   static Tensor random(const Shape& shape, double low = 0, double high = 1, const Device& device = Device(),
-                       DType dtype = Traits::dtype)
-    requires is_number
-  {
+                       DType dtype = Traits::dtype) requires is_number {
     return Tensor(detail::random(shape, dtype, op::Distribution::uniform, low, high, device));
   }
-  static Tensor random(const Shape& shape, const Device& device)
-    requires is_number
-  {
+  static Tensor random(const Shape& shape, const Device& device) requires is_number {
     return random(shape, 0, 1, device);
   }
-  static Tensor random_normal(const Shape& shape, double mean = 0, double stddev = 1, const Device& device = Device(),
-                              DType dtype = Traits::dtype)
-    requires is_float_kind
-  {
+  static Tensor random_normal(const Shape& shape, double mean = 0, double stddev = 1,
+                              const Device& device = Device(),
+                              DType dtype = Traits::dtype) requires is_float_kind {
     return Tensor(detail::random(shape, dtype, op::Distribution::normal, mean, stddev, device));
   }
   /// True (or 1) with the given probability.
@@ -179,12 +175,13 @@ class Tensor {
     return into_data().template to_vector<T>();
   }
   /// The one element, as double, int64 or bool.
-  auto item() const
-    requires(D == 0)
-  {
-    if constexpr (is_float_kind) return into_data().convert(DType::f64).template as<double>()[0];
-    else if constexpr (is_number) return into_data().convert(DType::i64).template as<std::int64_t>()[0];
-    else return into_data().template as<bool>()[0];
+  auto item() const requires(D == 0) {
+    if constexpr (is_float_kind)
+      return into_data().convert(DType::f64).template as<double>()[0];
+    else if constexpr (is_number)
+      return into_data().convert(DType::i64).template as<std::int64_t>()[0];
+    else
+      return into_data().template as<bool>()[0];
   }
   std::string to_string() const {
     return into_data().to_string() + " " + std::string(name_of(dtype())) + shape().to_string();
@@ -221,17 +218,15 @@ class Tensor {
 
   // ---- element-wise, two operands; NumPy broadcasting across ranks, dtypes must agree
 
-#define STRATA_BINARY(name, kind_name, constraint)                                             \
-  template <int E>                                                                             \
-    requires(constraint)                                                                       \
-  Tensor<broadcast_rank<E>, Kind> name(const Tensor<E, Kind>& other) const {                   \
-    return Tensor<broadcast_rank<E>, Kind>(                                                    \
-        detail::binary(op::BinaryKind::kind_name, value_, other.value()));                     \
-  }                                                                                            \
-  Tensor name(detail::Literal other) const                                                     \
-    requires(constraint)                                                                       \
-  {                                                                                            \
-    return Tensor(detail::binary(op::BinaryKind::kind_name, value_, other));                   \
+#define STRATA_BINARY(name, kind_name, constraint)                                        \
+  template <int E>                                                                        \
+  requires(constraint) Tensor<broadcast_rank<E>, Kind> name(const Tensor<E, Kind>& other) \
+  const {                                                                                 \
+    return Tensor<broadcast_rank<E>, Kind>(                                               \
+        detail::binary(op::BinaryKind::kind_name, value_, other.value()));                \
+  }                                                                                       \
+  Tensor name(detail::Literal other) const requires(constraint) {                         \
+    return Tensor(detail::binary(op::BinaryKind::kind_name, value_, other));              \
   }
   STRATA_BINARY(operator+, add, is_number)
   STRATA_BINARY(operator-, sub, is_number)
@@ -256,17 +251,14 @@ class Tensor {
     return max_with(low).min_with(high);
   }
 
-#define STRATA_COMPARE(name, constraint)                                                       \
-  template <int E>                                                                             \
-    requires(constraint)                                                                       \
-  Tensor<broadcast_rank<E>, Bool> name(const Tensor<E, Kind>& other) const {                   \
-    return Tensor<broadcast_rank<E>, Bool>(                                                    \
-        detail::compare(op::CompareKind::name, value_, other.value()));                        \
-  }                                                                                            \
-  Tensor<D, Bool> name(detail::Literal other) const                                            \
-    requires(constraint)                                                                       \
-  {                                                                                            \
-    return Tensor<D, Bool>(detail::compare(op::CompareKind::name, value_, other));             \
+#define STRATA_COMPARE(name, constraint)                                                                   \
+  template <int E>                                                                                         \
+  requires(constraint) Tensor<broadcast_rank<E>, Bool> name(const Tensor<E, Kind>& other)                  \
+  const {                                                                                                  \
+    return Tensor<broadcast_rank<E>, Bool>(detail::compare(op::CompareKind::name, value_, other.value())); \
+  }                                                                                                        \
+  Tensor<D, Bool> name(detail::Literal other) const requires(constraint) {                                 \
+    return Tensor<D, Bool>(detail::compare(op::CompareKind::name, value_, other));                         \
   }
   STRATA_COMPARE(equal, true)
   STRATA_COMPARE(not_equal, true)
@@ -278,9 +270,7 @@ class Tensor {
 
   /// `a` where this is true, else `b`; all three broadcast.
   template <int A, int B, class K>
-  auto where(const Tensor<A, K>& a, const Tensor<B, K>& b) const
-    requires(!is_number)
-  {
+  auto where(const Tensor<A, K>& a, const Tensor<B, K>& b) const requires(!is_number) {
     constexpr int inner_rank = A > B ? A : B;
     return Tensor<broadcast_rank<inner_rank>, K>(detail::where(value_, a.value(), b.value()));
   }
@@ -291,39 +281,37 @@ class Tensor {
 
   /// Another dtype of the same kind; see docs/conventions.md for the conversion rules.
   Tensor cast(DType dtype) const { return Tensor(detail::cast(value_, dtype)); }
-  Tensor<D, Float> to_float(DType dtype = DType::f32) const { return Tensor<D, Float>(detail::cast(value_, dtype)); }
-  Tensor<D, Int> to_int(DType dtype = DType::i64) const { return Tensor<D, Int>(detail::cast(value_, dtype)); }
+  Tensor<D, Float> to_float(DType dtype = DType::f32) const {
+    return Tensor<D, Float>(detail::cast(value_, dtype));
+  }
+  Tensor<D, Int> to_int(DType dtype = DType::i64) const {
+    return Tensor<D, Int>(detail::cast(value_, dtype));
+  }
   Tensor<D, Bool> to_bool() const { return Tensor<D, Bool>(detail::cast(value_, DType::boolean)); }
 
   // ---- matrix product
 
   /// [..., m, k] x [..., k, n] -> [..., m, n]; leading axes broadcast.
   template <int E>
-    requires is_number
-  Tensor<broadcast_rank<E>, Kind> matmul(const Tensor<E, Kind>& other) const {
+  requires is_number Tensor<broadcast_rank<E>, Kind> matmul(const Tensor<E, Kind>& other)
+  const {
     static_assert(D >= 2 && E >= 2, "matmul needs operands of rank 2 or more; add an axis with unsqueeze()");
     return Tensor<broadcast_rank<E>, Kind>(detail::matmul(value_, other.value()));
   }
 
   // ---- reductions: without axes to rank 0, over one axis to rank D - 1, `*_keep` keeps extents of 1
 
-#define STRATA_REDUCE(name, kind_name, constraint)                                                    \
-  Tensor<0, Kind> name() const                                                                        \
-    requires(constraint)                                                                              \
-  {                                                                                                   \
-    return Tensor<0, Kind>(detail::reduce_all(op::ReduceKind::kind_name, value_));                    \
-  }                                                                                                   \
-  auto name(int axis) const                                                                           \
-    requires(constraint && D >= 1)                                                                    \
-  {                                                                                                   \
-    return Tensor<(D > 0 ? D - 1 : 0), Kind>(                                                         \
-        detail::reduce(op::ReduceKind::kind_name, value_, std::span<const int>(&axis, 1), false));    \
-  }                                                                                                   \
-  Tensor name##_keep(std::initializer_list<int> axes) const                                           \
-    requires(constraint)                                                                              \
-  {                                                                                                   \
-    return Tensor(detail::reduce(op::ReduceKind::kind_name, value_,                                   \
-                                 std::span<const int>(axes.begin(), axes.size()), true));             \
+#define STRATA_REDUCE(name, kind_name, constraint)                                                 \
+  Tensor<0, Kind> name() const requires(constraint) {                                              \
+    return Tensor<0, Kind>(detail::reduce_all(op::ReduceKind::kind_name, value_));                 \
+  }                                                                                                \
+  auto name(int axis) const requires(constraint && D >= 1) {                                       \
+    return Tensor<(D > 0 ? D - 1 : 0), Kind>(                                                      \
+        detail::reduce(op::ReduceKind::kind_name, value_, std::span<const int>(&axis, 1), false)); \
+  }                                                                                                \
+  Tensor name##_keep(std::initializer_list<int> axes) const requires(constraint) {                 \
+    return Tensor(detail::reduce(op::ReduceKind::kind_name, value_,                                \
+                                 std::span<const int>(axes.begin(), axes.size()), true));          \
   }
   STRATA_REDUCE(sum, sum, is_number)
   STRATA_REDUCE(mean, mean, is_number)
@@ -344,21 +332,13 @@ class Tensor {
   /// To rank 0; needs exactly one element.
   Tensor<0, Kind> reshape() const { return Tensor<0, Kind>(detail::reshape(value_, Shape{})); }
   Tensor<1, Kind> flatten() const { return reshape<1>({-1}); }
-  Tensor permute(const int (&order)[D == 0 ? 1 : D]) const
-    requires(D > 0)
-  {
+  Tensor permute(const int (&order)[D == 0 ? 1 : D]) const requires(D > 0) {
     return Tensor(detail::permute(value_, std::span<const int>(order)));
   }
-  Tensor transpose(int axis_a = -2, int axis_b = -1) const
-    requires(D >= 2)
-  {
+  Tensor transpose(int axis_a = -2, int axis_b = -1) const requires(D >= 2) {
     return Tensor(detail::transpose(value_, axis_a, axis_b));
   }
-  Tensor t() const
-    requires(D == 2)
-  {
-    return transpose();
-  }
+  Tensor t() const requires(D == 2) { return transpose(); }
   template <int E>
   Tensor<E, Kind> expand(const std::int64_t (&shape)[E]) const {
     static_assert(E >= D, "expand cannot lower the rank");
@@ -375,40 +355,40 @@ class Tensor {
   Tensor flip(std::initializer_list<int> axes) const {
     return Tensor(detail::flip(value_, std::span<const int>(axes.begin(), axes.size())));
   }
-  auto squeeze(int axis) const
-    requires(D >= 1)
-  {
+  auto squeeze(int axis) const requires(D >= 1) {
     return Tensor<(D > 0 ? D - 1 : 0), Kind>(detail::squeeze(value_, axis));
   }
-  auto unsqueeze(int axis) const
-    requires(D < max_rank)
-  {
+  auto unsqueeze(int axis) const requires(D < max_rank) {
     return Tensor<D + 1, Kind>(detail::unsqueeze(value_, axis));
   }
 
   // ---- gradients; on a device made with `autodiff()`, UserError elsewhere
 
   /// This tensor as a leaf whose gradient `backward` computes.
-  [[nodiscard]] Tensor require_grad() const requires is_float_kind { return Tensor(detail::require_grad(value_)); }
+  [[nodiscard]] Tensor require_grad() const requires is_float_kind {
+    return Tensor(detail::require_grad(value_));
+  }
   bool is_tracked() const { return detail::is_tracked(value_); }
   /// The same elements, cut off from the graph.
   Tensor detach() const { return Tensor(detail::detach(value_)); }
   /// The tensor on the device under one `autodiff()`.
   Tensor inner() const { return Tensor(detail::inner(value_)); }
   /// Gradients of the sum of this tensor's elements.
-  Gradients backward() const
-    requires is_float_kind;
+  Gradients backward() const requires is_float_kind;
   /// This leaf's gradient, on `device().inner()`. Throws ArgumentError when there is none.
-  Tensor grad(const Gradients& gradients) const
-    requires is_float_kind;
+  Tensor grad(const Gradients& gradients) const requires is_float_kind;
 
   /// For code that extends strata; `explicit` so that rank and kind are checked where it is used.
-  explicit Tensor(detail::ValueRef value) : value_(std::move(value)) { detail::require(value_, D, Traits::tag); }
+  explicit Tensor(detail::ValueRef value) : value_(std::move(value)) {
+    detail::require(value_, D, Traits::tag);
+  }
   const detail::ValueRef& value() const { return value_; }
 
  private:
   Tensor unary(op::UnaryKind kind) const { return Tensor(detail::unary(kind, value_)); }
-  Tensor reversed(op::BinaryKind kind, detail::Literal a) const { return Tensor(detail::binary(kind, a, value_)); }
+  Tensor reversed(op::BinaryKind kind, detail::Literal a) const {
+    return Tensor(detail::binary(kind, a, value_));
+  }
 
   detail::ValueRef value_;
 };
@@ -424,15 +404,11 @@ class Gradients {
 };
 
 template <int D, class Kind>
-Gradients Tensor<D, Kind>::backward() const
-  requires is_float_kind
-{
+Gradients Tensor<D, Kind>::backward() const requires is_float_kind {
   return Gradients(detail::backward(value_));
 }
 template <int D, class Kind>
-Tensor<D, Kind> Tensor<D, Kind>::grad(const Gradients& gradients) const
-  requires is_float_kind
-{
+Tensor<D, Kind> Tensor<D, Kind>::grad(const Gradients& gradients) const requires is_float_kind {
   return Tensor(detail::gradient_of(gradients.impl(), value_));
 }
 

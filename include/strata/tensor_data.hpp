@@ -1,4 +1,5 @@
-/// `TensorData`: host bytes with a shape and a dtype, row-major and contiguous. What goes into and comes out of a device.
+/// `TensorData`: host bytes with a shape and a dtype, row-major and contiguous. What goes into and comes out
+/// of a device.
 #pragma once
 
 #include <cstring>

@@ -15,7 +15,8 @@ namespace {
 [[noreturn]] void mixed_devices(const op::Operation& op, Inputs inputs) {
   std::string places;
   for (const auto& v : inputs) {
-    places += fmt::format("{}{} on {}", places.empty() ? "" : ", ", type_of(*v).to_string(), v->backend.name());
+    places +=
+        fmt::format("{}{} on {}", places.empty() ? "" : ", ", type_of(*v).to_string(), v->backend.name());
   }
   throw DeviceError(fmt::format("[{}] operands live on different devices: {}; move one with to_device()",
                                 op::name_of(op), places));
@@ -25,7 +26,8 @@ namespace {
 
 Values execute(Backend& backend, const op::Operation& op, Inputs inputs) {
   for (const auto& v : inputs) {
-    if (&v->backend != &backend) [[unlikely]] mixed_devices(op, inputs);
+    if (&v->backend != &backend) [[unlikely]]
+      mixed_devices(op, inputs);
   }
   return backend.execute(op, inputs);
 }

@@ -1,5 +1,5 @@
-/// What a backend is: it executes operations on its own values. Layers decorate backends (Autodiff, Fusion) or are the
-/// bottom of a stack (Flex, Cube).
+/// What a backend is: it executes operations on its own values. Layers decorate backends (Autodiff, Fusion)
+/// or are the bottom of a stack (Flex, Cube).
 #pragma once
 
 #include <span>
@@ -21,11 +21,13 @@ class Backend {
  public:
   virtual ~Backend();
 
-  /// Runs `op`, or queues it. Inputs are values of this very backend (see `execute` below). The bottom of the stack
-  /// checks with op::infer, so a faulty call throws a UserError from here with nothing queued or recorded.
+  /// Runs `op`, or queues it. Inputs are values of this very backend (see `execute` below). The bottom of the
+  /// stack checks with op::infer, so a faulty call throws a UserError from here with nothing queued or
+  /// recorded.
   virtual Values execute(const op::Operation& op, Inputs inputs) = 0;
   virtual ValueRef from_data(const TensorData& data) = 0;
-  /// The elements, row-major. The future carries the error of the op that failed to make this value, if one did.
+  /// The elements, row-major. The future carries the error of the op that failed to make this value, if one
+  /// did.
   virtual Future<TensorData> into_data(const ValueRef& value) = 0;
   /// Returns when everything the calling thread queued is done.
   virtual void sync() = 0;

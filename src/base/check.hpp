@@ -7,8 +7,8 @@ namespace strata::base {
 [[noreturn]] void fail_check(const char* condition, const char* file, int line);
 }
 
-#define STRATA_CHECK(condition)                                                    \
-  do {                                                                             \
-    if (!(condition)) [[unlikely]]                                                 \
-      ::strata::base::fail_check(#condition, __FILE_NAME__, __LINE__);             \
+#define STRATA_CHECK(condition)                                        \
+  do {                                                                 \
+    if (!(condition)) [[unlikely]]                                     \
+      ::strata::base::fail_check(#condition, __FILE_NAME__, __LINE__); \
   } while (false)

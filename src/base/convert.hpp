@@ -1,5 +1,5 @@
-/// Conversion of one element, the rule of Cast on every device: float to integer truncates towards zero and saturates,
-/// NaN becomes 0, anything but zero is true, integer to narrower integer wraps.
+/// Conversion of one element, the rule of Cast on every device: float to integer truncates towards zero and
+/// saturates, NaN becomes 0, anything but zero is true, integer to narrower integer wraps.
 #pragma once
 
 #include <cmath>

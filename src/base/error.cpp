@@ -20,7 +20,7 @@ InternalError::~InternalError() = default;
 
 namespace strata::base {
 void fail_check(const char* condition, const char* file, int line) {
-  throw InternalError(std::string(file) + ":" + std::to_string(line) + ": internal check failed: " + condition +
-                      ". This is a fault in strata; please report it.");
+  throw InternalError(std::string(file) + ":" + std::to_string(line) + ": internal check failed: " +
+                      condition + ". This is a fault in strata; please report it.");
 }
 }  // namespace strata::base

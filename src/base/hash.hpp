@@ -18,13 +18,12 @@ class Hasher {
   void word(std::uint64_t w) {
     __extension__ using Wide = unsigned __int128;
     const auto product = static_cast<Wide>(state_ ^ w) * 0x9e3779b97f4a7c15u;
-    state_ = static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64) ^ 0xd6e8feb86659fd93u;
+    state_ =
+        static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64) ^ 0xd6e8feb86659fd93u;
   }
   template <class T>
-    requires std::integral<T> || std::is_enum_v<T>
-  void add(T v) {
-    word(static_cast<std::uint64_t>(v));
-  }
+  requires std::integral<T> || std::is_enum_v<T>
+  void add(T v) { word(static_cast<std::uint64_t>(v)); }
   void add(double v) { word(std::bit_cast<std::uint64_t>(v)); }
   void add(const Dims& d) {
     word(static_cast<std::uint64_t>(d.rank()));

@@ -40,7 +40,8 @@ struct Printer {
     for (int i = axis + 1; i < data.shape().rank(); ++i) stride *= data.shape()[i];
     const auto n = data.shape()[axis];
     const bool innermost = axis + 1 == data.shape().rank();
-    const std::string separator = innermost ? ", " : ",\n" + std::string(static_cast<std::size_t>(axis) + 1, ' ');
+    const std::string separator =
+        innermost ? ", " : ",\n" + std::string(static_cast<std::size_t>(axis) + 1, ' ');
     out += '[';
     for (std::int64_t i = 0; i < n; ++i) {
       if (i) out += separator;

@@ -1,13 +1,14 @@
 #include "bridge/bridge.hpp"
 
-
 namespace strata::bridge {
 namespace {
 
 ValueRef run(const op::Operation& op, std::initializer_list<ValueRef> inputs) {
   return std::move(backend::execute(op, {inputs.begin(), inputs.size()})[0]);
 }
-ValueRef run1(const op::Operation& op, const ValueRef& x) { return std::move(x->backend.execute(op, {&x, 1})[0]); }
+ValueRef run1(const op::Operation& op, const ValueRef& x) {
+  return std::move(x->backend.execute(op, {&x, 1})[0]);
+}
 
 }  // namespace
 
@@ -33,11 +34,17 @@ ValueRef random(Backend& backend, const op::Random& description) {
 }
 
 ValueRef unary(UnaryKind kind, const ValueRef& x) { return run1(op::Unary{kind}, x); }
-ValueRef binary(BinaryKind kind, const ValueRef& a, const ValueRef& b) { return run(op::Binary{kind}, {a, b}); }
+ValueRef binary(BinaryKind kind, const ValueRef& a, const ValueRef& b) {
+  return run(op::Binary{kind}, {a, b});
+}
 ValueRef binary(BinaryKind kind, const ValueRef& a, Number b) { return binary(kind, a, scalar_like(a, b)); }
 ValueRef binary(BinaryKind kind, Number a, const ValueRef& b) { return binary(kind, scalar_like(b, a), b); }
-ValueRef compare(CompareKind kind, const ValueRef& a, const ValueRef& b) { return run(op::Compare{kind}, {a, b}); }
-ValueRef compare(CompareKind kind, const ValueRef& a, Number b) { return compare(kind, a, scalar_like(a, b)); }
+ValueRef compare(CompareKind kind, const ValueRef& a, const ValueRef& b) {
+  return run(op::Compare{kind}, {a, b});
+}
+ValueRef compare(CompareKind kind, const ValueRef& a, Number b) {
+  return compare(kind, a, scalar_like(a, b));
+}
 ValueRef where(const ValueRef& condition, const ValueRef& if_true, const ValueRef& if_false) {
   return run(op::Where{}, {condition, if_true, if_false});
 }
@@ -77,7 +84,8 @@ ValueRef transpose(const ValueRef& x, int axis_a, int axis_b) {
   const int rank = x->shape.rank();
   Axes order = Axes::filled(rank, 0);
   for (int i = 0; i < rank; ++i) order[i] = i;
-  std::swap(order[normalise_axis(axis_a, rank, "transpose")], order[normalise_axis(axis_b, rank, "transpose")]);
+  std::swap(order[normalise_axis(axis_a, rank, "transpose")],
+            order[normalise_axis(axis_b, rank, "transpose")]);
   return permute(x, order);
 }
 ValueRef expand(const ValueRef& x, const Shape& shape) {

@@ -1,5 +1,6 @@
-/// The untyped tensor API: one function per thing to compute, for values of any backend. The typed `Tensor` is a façade
-/// over it, and gradient rules are written with it. Axes may be negative where they are called `axis`.
+/// The untyped tensor API: one function per thing to compute, for values of any backend. The typed `Tensor`
+/// is a façade over it, and gradient rules are written with it. Axes may be negative where they are called
+/// `axis`.
 #pragma once
 
 #include <vector>

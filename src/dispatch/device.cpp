@@ -33,9 +33,10 @@ Device Device::named(std::string_view name) {
   if (name.ends_with(suffix)) return named(name.substr(0, name.size() - suffix.size())).autodiff();
   if (name == "flex") return flex();
   if (name == "cpu") return cpu();
-  throw DeviceError(fmt::format(
-      "there is no device \"{}\"; this build has \"flex\" and \"cpu\", each optionally followed by \".autodiff()\"",
-      name));
+  throw DeviceError(
+      fmt::format("there is no device \"{}\"; this build has \"flex\" and \"cpu\", each optionally followed "
+                  "by \".autodiff()\"",
+                  name));
 }
 
 std::vector<Device::Listing> Device::list() {
@@ -48,8 +49,8 @@ Device::Statistics Device::statistics() const {
   while (entry->inner()) entry = entry->inner();
   if (!entry->client()) return {};
   const auto c = entry->client()->counters();
-  return {c.launches,      c.probe_launches, c.compiles,   c.cache_hits,
-          c.bytes_in_use,  c.bytes_reserved, c.bytes_peak, codegen::module_loaded()};
+  return {c.launches,     c.probe_launches, c.compiles,   c.cache_hits,
+          c.bytes_in_use, c.bytes_reserved, c.bytes_peak, codegen::module_loaded()};
 }
 
 Device Device::autodiff(Checkpointing checkpointing) const {

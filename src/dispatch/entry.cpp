@@ -35,8 +35,7 @@ const Entry& add_locked(std::unique_ptr<const Entry> entry) {
 }  // namespace
 
 const Entry& flex() {
-  static const Entry& entry =
-      add_locked(std::make_unique<Entry>(flex::instance(), "Flex"));
+  static const Entry& entry = add_locked(std::make_unique<Entry>(flex::instance(), "Flex"));
   return entry;
 }
 
@@ -44,7 +43,8 @@ const Entry& cpu() {
   static const Entry& entry = [&]() -> const Entry& {
     auto* cube = new cube::CubeBackend(runtime::cpu::client());
     auto* fusion = new fusion::Fusion(*cube, "DSU-cpu");
-    return add_locked(std::make_unique<Entry>(*fusion, "Cpu", nullptr, Checkpointing::disabled, &cube->client()));
+    return add_locked(
+        std::make_unique<Entry>(*fusion, "Cpu", nullptr, Checkpointing::disabled, &cube->client()));
   }();
   return entry;
 }
@@ -57,8 +57,8 @@ const Entry& autodiff_of(const Entry& inner, Checkpointing checkpointing) {
     auto* stack = new autodiff::Autodiff(inner.backend(), checkpointing);
     const std::string strategy = checkpointing == Checkpointing::disabled ? "disabled" : "balanced";
     known = &*(registry.entries[stack] = std::make_unique<Entry>(
-                   *stack, "Autodiff { device: " + inner.structure() + ", checkpointing: " + strategy + " }", &inner,
-                   checkpointing));
+                   *stack, "Autodiff { device: " + inner.structure() + ", checkpointing: " + strategy + " }",
+                   &inner, checkpointing));
   }
   return *known;
 }

@@ -37,8 +37,8 @@ class Entry {
   const runtime::Client* client_;
 };
 
-/// The one place that knows which devices exist. Entries are made at first use and never destroyed, so that tensors in
-/// static storage may outlive `main`.
+/// The one place that knows which devices exist. Entries are made at first use and never destroyed, so that
+/// tensors in static storage may outlive `main`.
 const Entry& flex();
 const Entry& cpu();
 const Entry& autodiff_of(const Entry& inner, Checkpointing checkpointing);

@@ -49,7 +49,8 @@ Future<TensorData> Fusion::into_data(const backend::ValueRef& value) {
   Promise<TensorData> promise;
   auto future = promise.future();
   FusionRef v(static_cast<FusionValue*>(value.get()));
-  executor_.post([this, v = std::move(v), p = std::move(promise)]() mutable { upstream_.read(v, std::move(p)); });
+  executor_.post(
+      [this, v = std::move(v), p = std::move(promise)]() mutable { upstream_.read(v, std::move(p)); });
   inner_.client().wake();  // the downstream thread gets up while the upstream one works
   return future;
 }
@@ -57,7 +58,8 @@ Future<TensorData> Fusion::into_data(const backend::ValueRef& value) {
 void Fusion::sync() {
   Promise<void> promise;
   auto future = promise.future();
-  executor_.post([this, id = this_stream(), p = std::move(promise)]() mutable { upstream_.sync(id, std::move(p)); });
+  executor_.post(
+      [this, id = this_stream(), p = std::move(promise)]() mutable { upstream_.sync(id, std::move(p)); });
   future.get();
 }
 

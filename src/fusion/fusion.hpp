@@ -1,5 +1,5 @@
-/// Fusion: decorates the cube backend. `execute` checks the call, makes a handle without data and returns; the device's
-/// upstream thread does the rest.
+/// Fusion: decorates the cube backend. `execute` checks the call, makes a handle without data and returns;
+/// the device's upstream thread does the rest.
 #pragma once
 
 #include <string>

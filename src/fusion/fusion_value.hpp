@@ -20,7 +20,9 @@ class Operands {
  public:
   explicit Operands(std::span<const backend::ValueRef> values);
   Operands() = default;
-  std::span<const FusionRef> view() const { return many_.empty() ? std::span(few_.data(), few_.size()) : std::span(many_); }
+  std::span<const FusionRef> view() const {
+    return many_.empty() ? std::span(few_.data(), few_.size()) : std::span(many_);
+  }
   void clear() {
     few_.clear();
     many_.clear();
@@ -31,8 +33,8 @@ class Operands {
   std::vector<FusionRef> many_;
 };
 
-/// The calling thread fills in `op` and `operands` and from then on only holds references; everything below belongs to
-/// the upstream thread.
+/// The calling thread fills in `op` and `operands` and from then on only holds references; everything below
+/// belongs to the upstream thread.
 class FusionValue final : public backend::Value {
  public:
   FusionValue(backend::Backend& home, const op::TensorType& type, const op::Operation& operation,
@@ -43,15 +45,15 @@ class FusionValue final : public backend::Value {
   Operands operands;
 
   enum class State : std::uint8_t {
-    queued,    ///< not seen by the upstream thread yet
-    constant,  ///< a Fill: becomes part of whatever uses it, and a buffer only when it must
-    pending,   ///< in the open block of `stream`
-    ready,     ///< `data` is there (its kernel may still be running)
-    failed,    ///< `error` is what every reader gets
-    discarded, ///< nobody could reach it when its block closed
+    queued,     ///< not seen by the upstream thread yet
+    constant,   ///< a Fill: becomes part of whatever uses it, and a buffer only when it must
+    pending,    ///< in the open block of `stream`
+    ready,      ///< `data` is there (its kernel may still be running)
+    failed,     ///< `error` is what every reader gets
+    discarded,  ///< nobody could reach it when its block closed
   };
   State state = State::queued;
-  int position = -1;     ///< in the open block
+  int position = -1;         ///< in the open block
   std::uint32_t stream = 0;  ///< of the thread that called
   backend::Ref<cube::CubeValue> data;
   std::exception_ptr error;

@@ -15,17 +15,18 @@ enum class Role { constant, elementwise, matmul, alone };
 
 Role role_of(const op::Operation& op) {
   return std::visit(
-      op::Overload{[](const op::Fill&) { return Role::constant; }, [](const op::Matmul&) { return Role::matmul; },
-                   [](const op::Iota&) { return Role::elementwise; },
-                   [](const op::Random&) { return Role::elementwise; },
-                   [](const op::Unary&) { return Role::elementwise; },
-                   [](const op::Binary&) { return Role::elementwise; },
-                   [](const op::Compare&) { return Role::elementwise; },
-                   [](const op::Where&) { return Role::elementwise; },
-                   [](const op::Cast&) { return Role::elementwise; }, [](const op::Reduce&) { return Role::alone; },
-                   [](const op::Reshape&) { return Role::alone; }, [](const op::Permute&) { return Role::alone; },
-                   [](const op::Expand&) { return Role::alone; }, [](const op::Slice&) { return Role::alone; },
-                   [](const op::Flip&) { return Role::alone; }, [](const op::Cat&) { return Role::alone; }},
+      op::Overload{
+          [](const op::Fill&) { return Role::constant; }, [](const op::Matmul&) { return Role::matmul; },
+          [](const op::Iota&) { return Role::elementwise; },
+          [](const op::Random&) { return Role::elementwise; },
+          [](const op::Unary&) { return Role::elementwise; },
+          [](const op::Binary&) { return Role::elementwise; },
+          [](const op::Compare&) { return Role::elementwise; },
+          [](const op::Where&) { return Role::elementwise; },
+          [](const op::Cast&) { return Role::elementwise; }, [](const op::Reduce&) { return Role::alone; },
+          [](const op::Reshape&) { return Role::alone; }, [](const op::Permute&) { return Role::alone; },
+          [](const op::Expand&) { return Role::alone; }, [](const op::Slice&) { return Role::alone; },
+          [](const op::Flip&) { return Role::alone; }, [](const op::Cat&) { return Role::alone; }},
       op);
 }
 
@@ -70,7 +71,9 @@ void Upstream::accept_or_throw(const FusionRef& v) {
     if (in->state == State::failed) return v->fail(in->error);
   }
   switch (role_of(v->op)) {
-    case Role::constant: v->state = State::constant; return;
+    case Role::constant:
+      v->state = State::constant;
+      return;
     case Role::elementwise: {
       auto& stream = open_[v->stream];
       if (!admits(stream, *v)) flush(v->stream);
@@ -155,7 +158,8 @@ void Upstream::run(std::span<const FusionRef> nodes) {
       if (in->state == State::pending) live[static_cast<std::size_t>(in->position)] = true;
     }
   }
-  // A matmul kernel writes one tensor: when its block must write more, the product is made first and read back.
+  // A matmul kernel writes one tensor: when its block must write more, the product is made first and read
+  // back.
   const bool matmul = std::holds_alternative<op::Matmul>(nodes.front()->op) && live.front();
   if (matmul && std::ranges::count(written, true) > 1) {
     run_block(nodes.first(1), {true}, {true});
@@ -221,7 +225,8 @@ void Upstream::run_block(std::span<const FusionRef> nodes, const std::vector<boo
   if (outputs.empty()) return;
   auto results = inner_.execute_block(block, inputs);
   for (std::size_t k = 0; k < outputs.size(); ++k) {
-    nodes[outputs[k]]->succeed(backend::Ref<cube::CubeValue>(static_cast<cube::CubeValue*>(results[k].get())));
+    nodes[outputs[k]]->succeed(
+        backend::Ref<cube::CubeValue>(static_cast<cube::CubeValue*>(results[k].get())));
   }
 }
 

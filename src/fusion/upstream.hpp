@@ -1,9 +1,10 @@
-/// The part of the fusion layer that runs on the device's upstream thread: it takes operations in the order of their
-/// calls, extends the open block of the calling thread's stream, and hands a block down when nothing can join it.
+/// The part of the fusion layer that runs on the device's upstream thread: it takes operations in the order
+/// of their calls, extends the open block of the calling thread's stream, and hands a block down when nothing
+/// can join it.
 ///
-/// What joins a block: element-wise operations on one iteration space, after an optional Matmul of that shape. Constants
-/// (Fill) join any block and never close one. A value nobody can reach any more when its block closes is computed in
-/// registers and never written.
+/// What joins a block: element-wise operations on one iteration space, after an optional Matmul of that
+/// shape. Constants (Fill) join any block and never close one. A value nobody can reach any more when its
+/// block closes is computed in registers and never written.
 #pragma once
 
 #include <unordered_map>
@@ -43,7 +44,8 @@ class Upstream {
   void append(Stream& stream, const FusionRef& v);
   void flush(std::uint32_t stream);
   void run(std::span<const FusionRef> nodes);
-  void run_block(std::span<const FusionRef> nodes, const std::vector<bool>& live, const std::vector<bool>& written);
+  void run_block(std::span<const FusionRef> nodes, const std::vector<bool>& live,
+                 const std::vector<bool>& written);
   const backend::Ref<cube::CubeValue>& materialise(FusionValue& v);
 
   cube::CubeBackend& inner_;

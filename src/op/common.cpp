@@ -34,7 +34,8 @@ void check_size(const Site& site, const TensorType& t) {
   std::int64_t bytes = static_cast<std::int64_t>(size_of(t.dtype));
   bool overflow = false;
   for (auto extent : t.shape) {
-    if (extent < 0) shape_error(site, fmt::format("extent {} in shape {} is negative", extent, t.shape.to_string()));
+    if (extent < 0)
+      shape_error(site, fmt::format("extent {} in shape {} is negative", extent, t.shape.to_string()));
     if (extent != 0) overflow |= __builtin_mul_overflow(bytes, extent, &bytes);
   }
   if (overflow && !t.shape.contains(0)) {
@@ -49,9 +50,10 @@ Shape broadcast(const Site& site, const Shape& a, const Shape& b) {
     const int ia = a.rank() - rank + i, ib = b.rank() - rank + i;
     const auto ea = ia < 0 ? 1 : a[ia], eb = ib < 0 ? 1 : b[ib];
     if (ea != eb && ea != 1 && eb != 1) [[unlikely]] {
-      shape_error(site, fmt::format("shapes {} and {} do not broadcast: axis {} has extents {} and {}; they must be "
-                                    "equal or one of them 1",
-                                    a.to_string(), b.to_string(), i, ea, eb));
+      shape_error(
+          site, fmt::format("shapes {} and {} do not broadcast: axis {} has extents {} and {}; they must be "
+                            "equal or one of them 1",
+                            a.to_string(), b.to_string(), i, ea, eb));
     }
     out[i] = ea == 1 ? eb : ea;
   }

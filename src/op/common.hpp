@@ -1,4 +1,5 @@
-/// What every family's shape rule needs: the type of a tensor, the scalar attribute, and the two error helpers.
+/// What every family's shape rule needs: the type of a tensor, the scalar attribute, and the two error
+/// helpers.
 #pragma once
 
 #include <bit>
@@ -34,12 +35,13 @@ struct Number {
   std::uint64_t bits = 0;
 
   Number() : Number(0.0) {}
-  Number(double v) : bits(std::bit_cast<std::uint64_t>(v)) {}                                  // NOLINT
-  Number(std::int64_t v) : kind(Kind::integer), bits(static_cast<std::uint64_t>(v)) {}         // NOLINT
-  Number(int v) : Number(static_cast<std::int64_t>(v)) {}                                      // NOLINT
-  Number(bool v) : kind(Kind::boolean), bits(v) {}                                             // NOLINT
+  Number(double v) : bits(std::bit_cast<std::uint64_t>(v)) {}                           // NOLINT
+  Number(std::int64_t v) : kind(Kind::integer), bits(static_cast<std::uint64_t>(v)) {}  // NOLINT
+  Number(int v) : Number(static_cast<std::int64_t>(v)) {}                               // NOLINT
+  Number(bool v) : kind(Kind::boolean), bits(v) {}                                      // NOLINT
   double as_double() const {
-    return kind == Kind::floating ? std::bit_cast<double>(bits) : static_cast<double>(static_cast<std::int64_t>(bits));
+    return kind == Kind::floating ? std::bit_cast<double>(bits)
+                                  : static_cast<double>(static_cast<std::int64_t>(bits));
   }
   /// Floats truncate and saturate as in Cast.
   std::int64_t as_int() const;
@@ -50,7 +52,7 @@ struct Number {
 
 /// Where the failing op was asked to run and what it got; rendered only when an error is built.
 struct Site {
-  std::string_view op;      ///< "matmul"
+  std::string_view op;  ///< "matmul"
   Inputs inputs;
   std::string_view device;  ///< the backend's name; may be empty
 };

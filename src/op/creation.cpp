@@ -29,12 +29,15 @@ TensorTypes infer(const Random& op, const Site& site) {
     case Distribution::uniform:
       if (op.dtype == DType::boolean) dtype_error(site, "uniform is not defined for bool; use bernoulli");
       if (!(op.a <= op.b) || !std::isfinite(op.b - op.a)) {
-        argument_error(site, fmt::format("uniform needs finite bounds with low <= high, got [{}, {})", op.a, op.b));
+        argument_error(site,
+                       fmt::format("uniform needs finite bounds with low <= high, got [{}, {})", op.a, op.b));
       }
       break;
     case Distribution::normal:
-      if (!is_float(op.dtype)) dtype_error(site, fmt::format("normal is not defined for {}", name_of(op.dtype)));
-      if (!(op.b >= 0)) argument_error(site, fmt::format("normal needs a standard deviation >= 0, got {}", op.b));
+      if (!is_float(op.dtype))
+        dtype_error(site, fmt::format("normal is not defined for {}", name_of(op.dtype)));
+      if (!(op.b >= 0))
+        argument_error(site, fmt::format("normal needs a standard deviation >= 0, got {}", op.b));
       break;
     case Distribution::bernoulli:
       if (!(op.a >= 0 && op.a <= 1)) {

@@ -19,18 +19,20 @@ void require_same_dtype(const Site& site, DType a, DType b) {
 }  // namespace
 
 std::string_view name_of(UnaryKind k) {
-  constexpr std::string_view names[] = {"neg",  "abs",   "sign", "floor",  "ceil", "round", "trunc",
-                                        "recip", "sqrt", "rsqrt", "exp",   "expm1", "log",  "log1p",
-                                        "sin",  "cos",   "tanh", "sigmoid", "erf", "logical_not", "bit_not"};
+  constexpr std::string_view names[] = {
+      "neg",   "abs", "sign",  "floor", "ceil", "round", "trunc",   "recip", "sqrt",        "rsqrt",  "exp",
+      "expm1", "log", "log1p", "sin",   "cos",  "tanh",  "sigmoid", "erf",   "logical_not", "bit_not"};
   return names[static_cast<int>(k)];
 }
 std::string_view name_of(BinaryKind k) {
-  constexpr std::string_view names[] = {"add", "sub",     "mul",    "div",     "rem",        "pow",        "max",
-                                        "min", "bit_and", "bit_or", "bit_xor", "shift_left", "shift_right"};
+  constexpr std::string_view names[] = {"add",     "sub",        "mul",        "div",     "rem",
+                                        "pow",     "max",        "min",        "bit_and", "bit_or",
+                                        "bit_xor", "shift_left", "shift_right"};
   return names[static_cast<int>(k)];
 }
 std::string_view name_of(CompareKind k) {
-  constexpr std::string_view names[] = {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"};
+  constexpr std::string_view names[] = {"equal",      "not_equal", "less",
+                                        "less_equal", "greater",   "greater_equal"};
   return names[static_cast<int>(k)];
 }
 
@@ -38,7 +40,8 @@ TensorTypes infer(const Unary& op, const Site& site) {
   const auto t = site.inputs[0].dtype;
   switch (op.kind) {
     case UnaryKind::neg:
-      if (!(is_float(t) || (is_int(t) && t != DType::u8))) refuse_dtype(site, t, "floats and signed integers");
+      if (!(is_float(t) || (is_int(t) && t != DType::u8)))
+        refuse_dtype(site, t, "floats and signed integers");
       break;
     case UnaryKind::abs:
     case UnaryKind::sign:
@@ -60,7 +63,8 @@ TensorTypes infer(const Binary& op, const Site& site) {
   const auto &a = site.inputs[0], &b = site.inputs[1];
   require_same_dtype(site, a.dtype, b.dtype);
   if (op.kind <= BinaryKind::min) {
-    if (a.dtype == DType::boolean) [[unlikely]] refuse_dtype(site, a.dtype, "floats and integers");
+    if (a.dtype == DType::boolean) [[unlikely]]
+      refuse_dtype(site, a.dtype, "floats and integers");
   } else if (op.kind <= BinaryKind::bit_xor) {
     if (is_float(a.dtype)) refuse_dtype(site, a.dtype, "integers and bool");
   } else if (!is_int(a.dtype)) {
@@ -93,6 +97,8 @@ TensorTypes infer(const Where&, const Site& site) {
   return TensorTypes(out);
 }
 
-TensorTypes infer(const Cast& op, const Site& site) { return TensorTypes(TensorType{op.dtype, site.inputs[0].shape}); }
+TensorTypes infer(const Cast& op, const Site& site) {
+  return TensorTypes(TensorType{op.dtype, site.inputs[0].shape});
+}
 
 }  // namespace strata::op

@@ -7,8 +7,8 @@ namespace {
 
 void require_rank(const Site& site, const Dims& attribute, std::string_view name) {
   if (attribute.rank() != site.inputs[0].shape.rank()) {
-    shape_error(site, fmt::format("{} {} needs one entry for each of the {} axes", name, attribute.to_string(),
-                                  site.inputs[0].shape.rank()));
+    shape_error(site, fmt::format("{} {} needs one entry for each of the {} axes", name,
+                                  attribute.to_string(), site.inputs[0].shape.rank()));
   }
 }
 
@@ -67,7 +67,8 @@ TensorTypes infer(const Slice& op, const Site& site) {
   for (int i = 0; i < in.shape.rank(); ++i) {
     const auto start = op.start[i], stop = op.stop[i], step = op.step[i];
     if (start < 0 || start > stop || stop > in.shape[i]) {
-      shape_error(site, fmt::format("range {}..{} of axis {} is not inside 0..{}", start, stop, i, in.shape[i]));
+      shape_error(site,
+                  fmt::format("range {}..{} of axis {} is not inside 0..{}", start, stop, i, in.shape[i]));
     }
     if (step < 1) argument_error(site, fmt::format("step {} of axis {} must be at least 1", step, i));
     out.shape[i] = stop == start ? 0 : (stop - start - 1) / step + 1;
@@ -97,14 +98,15 @@ TensorTypes infer(const Cat& op, const Site& site) {
   out.shape[op.axis] = 0;
   for (const auto& in : site.inputs) {
     if (in.dtype != first.dtype) {
-      dtype_error(site, fmt::format("operands are {} and {}; cast one of them: strata never converts silently",
-                                    name_of(first.dtype), name_of(in.dtype)));
+      dtype_error(site,
+                  fmt::format("operands are {} and {}; cast one of them: strata never converts silently",
+                              name_of(first.dtype), name_of(in.dtype)));
     }
     bool fits = in.shape.rank() == first.shape.rank();
     for (int i = 0; fits && i < in.shape.rank(); ++i) fits = i == op.axis || in.shape[i] == first.shape[i];
     if (!fits) {
-      shape_error(site, fmt::format("{} and {} differ outside axis {}", first.shape.to_string(), in.shape.to_string(),
-                                    op.axis));
+      shape_error(site, fmt::format("{} and {} differ outside axis {}", first.shape.to_string(),
+                                    in.shape.to_string(), op.axis));
     }
     if (__builtin_add_overflow(out.shape[op.axis], in.shape[op.axis], &out.shape[op.axis])) {
       shape_error(site, fmt::format("the extents along axis {} add up to more than 2^63", op.axis));
@@ -166,7 +168,8 @@ bool is_contiguous(const View& v) {
 bool reshaped(const View& v, const Shape& to, View& out) {
   out = {to, contiguous_strides(to), v.offset};
   if (is_contiguous(v)) return true;
-  // Match groups of axes with equal element counts; inside a group the input must be contiguous (as in NumPy).
+  // Match groups of axes with equal element counts; inside a group the input must be contiguous (as in
+  // NumPy).
   Shape from;
   Strides strides;
   for (int i = 0; i < v.shape.rank(); ++i) {

@@ -55,7 +55,8 @@ View sliced(const View&, const Slice&);
 View flipped(const View&, const Flip&);
 /// True and `out` filled when the reshape needs no copy: merged axes are contiguous among themselves.
 bool reshaped(const View&, const Shape& to, View& out);
-/// Row-major without gaps, offset ignored; extents of 1 may have any stride; empty tensors count as contiguous.
+/// Row-major without gaps, offset ignored; extents of 1 may have any stride; empty tensors count as
+/// contiguous.
 bool is_contiguous(const View&);
 
 }  // namespace strata::op

@@ -10,16 +10,19 @@ TensorTypes infer(const Matmul&, const Site& site) {
     dtype_error(site, fmt::format("lhs is {} and rhs is {}; cast one of them: strata never converts silently",
                                   name_of(a.dtype), name_of(b.dtype)));
   }
-  if (a.dtype == DType::boolean) [[unlikely]] dtype_error(site, "is not defined for bool; it takes floats and integers");
+  if (a.dtype == DType::boolean) [[unlikely]]
+    dtype_error(site, "is not defined for bool; it takes floats and integers");
   const int ra = a.shape.rank(), rb = b.shape.rank();
   if (ra < 2 || rb < 2) [[unlikely]] {
-    shape_error(site, fmt::format("lhs {} and rhs {}: both operands need rank 2 or more; add an axis with reshape",
-                                  a.shape.to_string(), b.shape.to_string()));
+    shape_error(site,
+                fmt::format("lhs {} and rhs {}: both operands need rank 2 or more; add an axis with reshape",
+                            a.shape.to_string(), b.shape.to_string()));
   }
   const auto m = a.shape[ra - 2], ka = a.shape[ra - 1], kb = b.shape[rb - 2], n = b.shape[rb - 1];
   if (ka != kb) [[unlikely]] {
-    shape_error(site, fmt::format("lhs {} and rhs {}: inner dimensions {} and {} differ; is a transpose missing?",
-                                  a.shape.to_string(), b.shape.to_string(), ka, kb));
+    shape_error(site,
+                fmt::format("lhs {} and rhs {}: inner dimensions {} and {} differ; is a transpose missing?",
+                            a.shape.to_string(), b.shape.to_string(), ka, kb));
   }
   TensorType out{a.dtype, {}};
   if (ra > 2 || rb > 2) {

@@ -5,8 +5,8 @@
 
 namespace strata::op {
 
-/// [..., m, k] x [..., k, n] -> [..., m, n]; leading axes broadcast as in NumPy. Both operands have rank >= 2 and one
-/// dtype, float or int. Halves accumulate in f32 and round once; integers wrap.
+/// [..., m, k] x [..., k, n] -> [..., m, n]; leading axes broadcast as in NumPy. Both operands have rank >= 2
+/// and one dtype, float or int. Halves accumulate in f32 and round once; integers wrap.
 struct Matmul {
   bool operator==(const Matmul&) const = default;
 };

@@ -15,7 +15,8 @@ int arity(const Operation& op) {
 }
 
 std::string_view reduce_name(ReduceKind k) {
-  constexpr std::string_view names[] = {"reduce_sum", "reduce_mean", "reduce_prod", "reduce_max", "reduce_min"};
+  constexpr std::string_view names[] = {"reduce_sum", "reduce_mean", "reduce_prod", "reduce_max",
+                                        "reduce_min"};
   return names[static_cast<int>(k)];
 }
 
@@ -24,15 +25,16 @@ std::string_view reduce_name(ReduceKind k) {
 std::string_view name_of(const Operation& op) {
   using S = std::string_view;
   return std::visit(
-      Overload{[](const Fill&) -> S { return "fill"; }, [](const Iota&) -> S { return "iota"; },
-               [](const Random&) -> S { return "random"; }, [](const Unary& o) -> S { return name_of(o.kind); },
-               [](const Binary& o) -> S { return name_of(o.kind); },
-               [](const Compare& o) -> S { return name_of(o.kind); }, [](const Where&) -> S { return "where"; },
-               [](const Cast&) -> S { return "cast"; }, [](const Matmul&) -> S { return "matmul"; },
-               [](const Reduce& o) -> S { return reduce_name(o.kind); },
-               [](const Reshape&) -> S { return "reshape"; }, [](const Permute&) -> S { return "permute"; },
-               [](const Expand&) -> S { return "expand"; }, [](const Slice&) -> S { return "slice"; },
-               [](const Flip&) -> S { return "flip"; }, [](const Cat&) -> S { return "cat"; }},
+      Overload{
+          [](const Fill&) -> S { return "fill"; }, [](const Iota&) -> S { return "iota"; },
+          [](const Random&) -> S { return "random"; }, [](const Unary& o) -> S { return name_of(o.kind); },
+          [](const Binary& o) -> S { return name_of(o.kind); },
+          [](const Compare& o) -> S { return name_of(o.kind); }, [](const Where&) -> S { return "where"; },
+          [](const Cast&) -> S { return "cast"; }, [](const Matmul&) -> S { return "matmul"; },
+          [](const Reduce& o) -> S { return reduce_name(o.kind); },
+          [](const Reshape&) -> S { return "reshape"; }, [](const Permute&) -> S { return "permute"; },
+          [](const Expand&) -> S { return "expand"; }, [](const Slice&) -> S { return "slice"; },
+          [](const Flip&) -> S { return "flip"; }, [](const Cat&) -> S { return "cat"; }},
       op);
 }
 
@@ -47,8 +49,8 @@ std::string to_string(const Operation& op) {
                                     o.start.to_string(), o.step.to_string());
                },
                [](const Random& o) {
-                 return fmt::format("{}{}, {}({}, {}), seed={}", strata::name_of(o.dtype), o.shape.to_string(),
-                                    name_of(o.distribution), o.a, o.b, o.seed);
+                 return fmt::format("{}{}, {}({}, {}), seed={}", strata::name_of(o.dtype),
+                                    o.shape.to_string(), name_of(o.distribution), o.a, o.b, o.seed);
                },
                [](const Cast& o) { return std::string(strata::name_of(o.dtype)); },
                [](const Reduce& o) {
@@ -62,7 +64,8 @@ std::string to_string(const Operation& op) {
                                     o.step.to_string());
                },
                [](const Flip& o) { return "axes=" + o.axes.to_string(); },
-               [](const Cat& o) { return fmt::format("axis={}", o.axis); }, [](const auto&) { return std::string(); }},
+               [](const Cat& o) { return fmt::format("axis={}", o.axis); },
+               [](const auto&) { return std::string(); }},
       op);
   return attributes.empty() ? std::string(name_of(op)) : fmt::format("{}({})", name_of(op), attributes);
 }
@@ -121,8 +124,8 @@ TensorTypes infer(const Operation& op, Inputs inputs, std::string_view device) {
   const Site site{name_of(op), inputs, device};
   const int wanted = arity(op);
   if (wanted < 0 ? inputs.empty() : inputs.size() != static_cast<std::size_t>(wanted)) [[unlikely]] {
-    argument_error(site, fmt::format("takes {} inputs, got {}", wanted < 0 ? "one or more" : std::to_string(wanted),
-                                     inputs.size()));
+    argument_error(site, fmt::format("takes {} inputs, got {}",
+                                     wanted < 0 ? "one or more" : std::to_string(wanted), inputs.size()));
   }
   return std::visit([&](const auto& o) { return infer(o, site); }, op);
 }

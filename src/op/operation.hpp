@@ -13,10 +13,10 @@
 
 namespace strata::op {
 
-/// The one vocabulary every layer speaks. A layer handles a family by an exhaustive std::visit, so that a family
-/// forgotten somewhere does not compile.
-using Operation = std::variant<Fill, Iota, Random, Unary, Binary, Compare, Where, Cast, Matmul, Reduce, Reshape, Permute,
-                               Expand, Slice, Flip, Cat>;
+/// The one vocabulary every layer speaks. A layer handles a family by an exhaustive std::visit, so that a
+/// family forgotten somewhere does not compile.
+using Operation = std::variant<Fill, Iota, Random, Unary, Binary, Compare, Where, Cast, Matmul, Reduce,
+                               Reshape, Permute, Expand, Slice, Flip, Cat>;
 
 /// "add", "reduce_sum", "matmul".
 std::string_view name_of(const Operation&);
@@ -26,7 +26,8 @@ std::string to_string(const Operation&);
 std::uint64_t hash_of(const Operation&);
 void hash_into(base::Hasher&, const Operation&);
 
-/// Output types. Throws ShapeError, DTypeError or ArgumentError; `device` only names the place in the message.
+/// Output types. Throws ShapeError, DTypeError or ArgumentError; `device` only names the place in the
+/// message.
 TensorTypes infer(const Operation&, Inputs inputs, std::string_view device = {});
 
 /// Overload set from lambdas, for std::visit.

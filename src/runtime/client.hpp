@@ -123,7 +123,8 @@ class Client {
   virtual std::vector<double> time(const Launch& launch, int repetitions, int batch = 1) = 0;
   /// Runs once as a probe and blocks; throws as `time` does.
   void probe(const Launch& one) { time(one, 1); }
-  /// Work is about to come: wakes the device thread, so that its waking and the preparation of the work overlap.
+  /// Work is about to come: wakes the device thread, so that its waking and the preparation of the work
+  /// overlap.
   virtual void wake() = 0;
   /// Ready when everything queued before it is done. Errors that belong to a buffer stay with it; a fault of
   /// the device thread itself is thrown here.

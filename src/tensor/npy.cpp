@@ -16,14 +16,22 @@ constexpr std::string_view magic = "\x93NUMPY";
 
 std::string_view descr_of(DType t) {
   switch (t) {
-    case DType::f64: return "<f8";
-    case DType::f32: return "<f4";
-    case DType::f16: return "<f2";
-    case DType::i64: return "<i8";
-    case DType::i32: return "<i4";
-    case DType::u8: return "|u1";
-    case DType::boolean: return "|b1";
-    case DType::bf16: break;
+    case DType::f64:
+      return "<f8";
+    case DType::f32:
+      return "<f4";
+    case DType::f16:
+      return "<f2";
+    case DType::i64:
+      return "<i8";
+    case DType::i32:
+      return "<i4";
+    case DType::u8:
+      return "|u1";
+    case DType::boolean:
+      return "|b1";
+    case DType::bf16:
+      break;
   }
   throw DTypeError("[save_npy] the .npy format has no name for bf16; cast to f32 first");
 }
@@ -91,7 +99,8 @@ void reorder(const std::byte* from, std::byte* to, const Shape& shape, std::size
   for (std::int64_t i = 0; i < n; ++i) {
     std::int64_t offset = 0;
     for (int axis = shape.rank() - 1; axis >= 0; --axis) offset = offset * shape[axis] + index[axis];
-    std::memcpy(to + static_cast<std::size_t>(i) * item, from + static_cast<std::size_t>(offset) * item, item);
+    std::memcpy(to + static_cast<std::size_t>(i) * item, from + static_cast<std::size_t>(offset) * item,
+                item);
     for (int axis = shape.rank() - 1; axis >= 0 && ++index[axis] == shape[axis]; --axis) index[axis] = 0;
   }
 }
@@ -104,7 +113,8 @@ TensorData load_npy(const std::string& path) {
   char prefix[12];
   file.read(prefix, 10);
   const Header none("", path);
-  if (!file || std::string_view(prefix, magic.size()) != magic) none.malformed("it does not begin with the magic string");
+  if (!file || std::string_view(prefix, magic.size()) != magic)
+    none.malformed("it does not begin with the magic string");
   const int version = prefix[6];
   const auto byte = [&](int i) { return static_cast<std::size_t>(static_cast<unsigned char>(prefix[i])); };
   std::size_t length = byte(8) | byte(9) << 8;
@@ -112,7 +122,8 @@ TensorData load_npy(const std::string& path) {
     file.read(prefix + 10, 2);
     length |= byte(10) << 16 | byte(11) << 24;
   }
-  if (!file || version < 1 || version > 3 || length > (1u << 20)) none.malformed("unknown version or header length");
+  if (!file || version < 1 || version > 3 || length > (1u << 20))
+    none.malformed("unknown version or header length");
   std::string text(length, ' ');
   file.read(text.data(), static_cast<std::streamsize>(length));
   const Header header(text, path);
@@ -142,13 +153,14 @@ void save_npy(const std::string& path, const TensorData& data) {
   std::string shape = "(";
   for (auto extent : data.shape()) shape += fmt::format("{},", extent);
   if (data.shape().rank() > 1) shape.pop_back();
-  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}), }}",
-                                   descr_of(data.dtype()), shape);
+  std::string header =
+      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}), }}", descr_of(data.dtype()), shape);
   header.resize((10 + header.size() + 64) / 64 * 64 - 10, ' ');
   header.back() = '\n';
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   if (!file) throw IoError(fmt::format("[save_npy] cannot create {}: {}", path, std::strerror(errno)));
-  const char prefix[4] = {1, 0, static_cast<char>(header.size() & 0xff), static_cast<char>(header.size() >> 8)};
+  const char prefix[4] = {1, 0, static_cast<char>(header.size() & 0xff),
+                          static_cast<char>(header.size() >> 8)};
   file << magic;
   file.write(prefix, 4);
   file << header;

@@ -32,9 +32,12 @@ Axes sorted_axes(std::span<const int> axes, int rank, std::string_view op) {
 
 void require(const ValueRef& v, int rank, KindTag kind) {
   if (v->shape.rank() != rank) [[unlikely]] {
-    throw ShapeError(fmt::format("a tensor of shape {} was used as one of rank {}", v->shape.to_string(), rank));
+    throw ShapeError(
+        fmt::format("a tensor of shape {} was used as one of rank {}", v->shape.to_string(), rank));
   }
-  const auto actual = is_float(v->dtype) ? KindTag::floating : is_int(v->dtype) ? KindTag::integer : KindTag::boolean;
+  const auto actual = is_float(v->dtype) ? KindTag::floating
+                      : is_int(v->dtype) ? KindTag::integer
+                                         : KindTag::boolean;
   if (actual != kind) [[unlikely]] {
     constexpr std::string_view names[] = {"Float", "Int", "Bool"};
     throw DTypeError(fmt::format("a tensor of dtype {} was used as one of kind {}", name_of(v->dtype),
@@ -60,8 +63,8 @@ ValueRef arange(Literal start, Literal stop, Literal step, DType dtype, const De
   if (s.as_double() == 0) throw ArgumentError("[arange] the step must not be 0");
   const double exact = (b.as_double() - a.as_double()) / s.as_double();
   if (!std::isfinite(exact) || exact > 0x1p62) {
-    throw ArgumentError(fmt::format("[arange] from {} to {} by {} is not a finite number of elements", a.to_string(),
-                                    b.to_string(), s.to_string()));
+    throw ArgumentError(fmt::format("[arange] from {} to {} by {} is not a finite number of elements",
+                                    a.to_string(), b.to_string(), s.to_string()));
   }
   const auto size = exact <= 0 ? 0 : static_cast<std::int64_t>(std::ceil(exact));
   return bridge::iota(device.entry().backend(), size, dtype, a, s);
@@ -72,11 +75,21 @@ Device device_of(const ValueRef& v) { return Device(dispatch::entry_of(v->backen
 // Element-wise, matmul, reductions: straight to the bridge.
 
 ValueRef unary(op::UnaryKind kind, const ValueRef& x) { return bridge::unary(kind, x); }
-ValueRef binary(op::BinaryKind kind, const ValueRef& a, const ValueRef& b) { return bridge::binary(kind, a, b); }
-ValueRef binary(op::BinaryKind kind, const ValueRef& a, Literal b) { return bridge::binary(kind, a, number(b)); }
-ValueRef binary(op::BinaryKind kind, Literal a, const ValueRef& b) { return bridge::binary(kind, number(a), b); }
-ValueRef compare(op::CompareKind kind, const ValueRef& a, const ValueRef& b) { return bridge::compare(kind, a, b); }
-ValueRef compare(op::CompareKind kind, const ValueRef& a, Literal b) { return bridge::compare(kind, a, number(b)); }
+ValueRef binary(op::BinaryKind kind, const ValueRef& a, const ValueRef& b) {
+  return bridge::binary(kind, a, b);
+}
+ValueRef binary(op::BinaryKind kind, const ValueRef& a, Literal b) {
+  return bridge::binary(kind, a, number(b));
+}
+ValueRef binary(op::BinaryKind kind, Literal a, const ValueRef& b) {
+  return bridge::binary(kind, number(a), b);
+}
+ValueRef compare(op::CompareKind kind, const ValueRef& a, const ValueRef& b) {
+  return bridge::compare(kind, a, b);
+}
+ValueRef compare(op::CompareKind kind, const ValueRef& a, Literal b) {
+  return bridge::compare(kind, a, number(b));
+}
 ValueRef where(const ValueRef& condition, const ValueRef& a, const ValueRef& b) {
   return bridge::where(condition, a, b);
 }
@@ -107,14 +120,16 @@ ValueRef expand(const ValueRef& x, const Shape& shape) { return bridge::expand(x
 ValueRef slice(const ValueRef& x, std::span<const Range> ranges) {
   const int rank = x->shape.rank();
   if (ranges.size() > static_cast<std::size_t>(rank)) {
-    throw ShapeError(fmt::format("[slice] {} ranges for a tensor of shape {}", ranges.size(), x->shape.to_string()));
+    throw ShapeError(
+        fmt::format("[slice] {} ranges for a tensor of shape {}", ranges.size(), x->shape.to_string()));
   }
   Dims start = Dims::filled(rank, 0), stop = x->shape, step = Dims::filled(rank, 1);
   Axes backwards;
   for (int i = 0; i < static_cast<int>(ranges.size()); ++i) {
     const auto& r = ranges[static_cast<std::size_t>(i)];
     const auto n = x->shape[i];
-    if (r.step == 0 || r.step == INT64_MIN) throw ArgumentError(fmt::format("[slice] step {} of axis {}", r.step, i));
+    if (r.step == 0 || r.step == INT64_MIN)
+      throw ArgumentError(fmt::format("[slice] step {} of axis {}", r.step, i));
     const bool down = r.step < 0;
     // As in Python: ends count from the back when negative, then are clamped to what the direction can reach.
     const auto clamp = [&](std::int64_t v, std::int64_t open) {
@@ -146,8 +161,8 @@ ValueRef narrow(const ValueRef& x, int axis_in, std::int64_t start, std::int64_t
   const int axis = bridge::normalise_axis(axis_in, x->shape.rank(), "narrow");
   Dims first = Dims::filled(x->shape.rank(), 0), last = x->shape;
   if (start < 0 || length < 0 || start > x->shape[axis] || length > x->shape[axis] - start) {
-    throw ShapeError(fmt::format("[narrow] {} entries from {} on do not exist on axis {} of {}", length, start, axis_in,
-                                 x->shape.to_string()));
+    throw ShapeError(fmt::format("[narrow] {} entries from {} on do not exist on axis {} of {}", length,
+                                 start, axis_in, x->shape.to_string()));
   }
   first[axis] = start;
   last[axis] = start + length;

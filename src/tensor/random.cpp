@@ -38,7 +38,8 @@ void manual_seed(std::uint64_t seed) {
 }  // namespace v0
 
 namespace detail {
-ValueRef random(const Shape& shape, DType dtype, op::Distribution d, double a, double b, const Device& device) {
+ValueRef random(const Shape& shape, DType dtype, op::Distribution d, double a, double b,
+                const Device& device) {
   return bridge::random(device.entry().backend(), {shape, dtype, d, a, b, Generator::get().next_key()});
 }
 }  // namespace detail

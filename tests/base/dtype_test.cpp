@@ -17,10 +17,14 @@ TEST(Halves, EveryPatternSurvivesTheRoundTrip) {
     BFloat16 b;
     h.bits = b.bits = static_cast<std::uint16_t>(bits);
     const float hf = static_cast<float>(h), bf = static_cast<float>(b);
-    if (std::isnan(hf)) EXPECT_TRUE(std::isnan(static_cast<float>(Float16(hf))));
-    else EXPECT_EQ(Float16(hf).bits, bits);
-    if (std::isnan(bf)) EXPECT_TRUE(std::isnan(static_cast<float>(BFloat16(bf))));
-    else EXPECT_EQ(BFloat16(bf).bits, bits);
+    if (std::isnan(hf))
+      EXPECT_TRUE(std::isnan(static_cast<float>(Float16(hf))));
+    else
+      EXPECT_EQ(Float16(hf).bits, bits);
+    if (std::isnan(bf))
+      EXPECT_TRUE(std::isnan(static_cast<float>(BFloat16(bf))));
+    else
+      EXPECT_EQ(BFloat16(bf).bits, bits);
   }
 }
 

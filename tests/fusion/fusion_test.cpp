@@ -179,7 +179,8 @@ TEST(Fusion, RandomProgramsGiveTheSameBitsFusedAndNot) {
       generator.seed(seed);
       std::vector<ValueRef> values;
       for (int i = 0; i < 3; ++i) {
-        values.push_back(bridge::random(b, {{3, 5}, DType::f32, op::Distribution::uniform, 0.25, 2, seed + i}));
+        values.push_back(
+            bridge::random(b, {{3, 5}, DType::f32, op::Distribution::uniform, 0.25, 2, seed + i}));
       }
       values.push_back(bridge::random(b, {{5}, DType::f32, op::Distribution::uniform, 0.25, 2, seed + 7}));
       for (int i = 0; i < 25; ++i) {
@@ -189,12 +190,22 @@ TEST(Fusion, RandomProgramsGiveTheSameBitsFusedAndNot) {
                                        UnaryKind::floor};
         constexpr BinaryKind binary[] = {BinaryKind::add, BinaryKind::sub, BinaryKind::mul, BinaryKind::max};
         switch (pick(7)) {
-          case 0: values.push_back(bridge::unary(unary[pick(5)], a)); break;
+          case 0:
+            values.push_back(bridge::unary(unary[pick(5)], a));
+            break;
           case 1:
-          case 2: values.push_back(bridge::binary(binary[pick(4)], a, c)); break;
-          case 3: values.push_back(bridge::where(bridge::compare(CompareKind::less, a, c), a, c)); break;
-          case 4: values.push_back(bridge::cast(bridge::cast(a, DType::f16), DType::f32)); break;
-          case 5: values.push_back(bridge::mul(bridge::add(a, 0.5), 0.25)); break;
+          case 2:
+            values.push_back(bridge::binary(binary[pick(4)], a, c));
+            break;
+          case 3:
+            values.push_back(bridge::where(bridge::compare(CompareKind::less, a, c), a, c));
+            break;
+          case 4:
+            values.push_back(bridge::cast(bridge::cast(a, DType::f16), DType::f32));
+            break;
+          case 5:
+            values.push_back(bridge::mul(bridge::add(a, 0.5), 0.25));
+            break;
           case 6:
             if (a->shape.rank() == 2) values.push_back(bridge::flip(a, {0}));
             break;
@@ -209,7 +220,8 @@ TEST(Fusion, RandomProgramsGiveTheSameBitsFusedAndNot) {
     ASSERT_EQ(a.size(), c.size());
     for (std::size_t i = 0; i < a.size(); ++i) {
       ASSERT_EQ(a[i].size(), c[i].size());
-      ASSERT_EQ(std::memcmp(a[i].data(), c[i].data(), a[i].size() * sizeof(float)), 0) << "program " << program;
+      ASSERT_EQ(std::memcmp(a[i].data(), c[i].data(), a[i].size() * sizeof(float)), 0)
+          << "program " << program;
     }
   }
 }

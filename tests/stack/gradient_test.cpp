@@ -25,7 +25,8 @@ std::string name_of_parameters(const ::testing::TestParamInfo<Parameters>& param
 }
 INSTANTIATE_TEST_SUITE_P(Families, LazyGradient,
                          ::testing::Combine(::testing::ValuesIn(gradient_cases()),
-                                            ::testing::Values(Checkpointing::disabled, Checkpointing::balanced)),
+                                            ::testing::Values(Checkpointing::disabled,
+                                                              Checkpointing::balanced)),
                          name_of_parameters);
 
 }  // namespace

@@ -20,9 +20,9 @@ inline std::string device_test_name(const testing::TestParamInfo<const char*>& i
   return name;
 }
 
-#define STRATA_ON_EVERY_DEVICE(suite)                                                             \
-  INSTANTIATE_TEST_SUITE_P(Devices, suite,                                                        \
-                           testing::Values("flex", "flex.autodiff()", "cpu", "cpu.autodiff()"),   \
+#define STRATA_ON_EVERY_DEVICE(suite)                                                           \
+  INSTANTIATE_TEST_SUITE_P(Devices, suite,                                                      \
+                           testing::Values("flex", "flex.autodiff()", "cpu", "cpu.autodiff()"), \
                            ::strata::test::device_test_name)
 
 }  // namespace strata::test

@@ -73,7 +73,8 @@ TEST_P(TensorTest, ComparisonsWhereAndMasks) {
 }
 
 TEST_P(TensorTest, IntegersFloorTheirDivision) {
-  const auto a = Tensor<1, Int>::from({-7, 7, -7, 7}, device()), b = Tensor<1, Int>::from({2, 2, -2, -2}, device());
+  const auto a = Tensor<1, Int>::from({-7, 7, -7, 7}, device()),
+             b = Tensor<1, Int>::from({2, 2, -2, -2}, device());
   EXPECT_EQ((a / b).to_vector<std::int64_t>(), (Ints{-4, 3, 3, -4}));
   EXPECT_EQ(a.rem(b).to_vector<std::int64_t>(), (Ints{1, 1, -1, -1}));
 }
@@ -211,7 +212,8 @@ TEST_P(TensorTest, NpyFilesRoundTrip) {
   const auto dir = std::filesystem::temp_directory_path() / ("strata_npy_" + std::to_string(::getpid()));
   std::filesystem::create_directories(dir);
   const auto path = (dir / "a.npy").string();
-  for (const auto t : {DType::f64, DType::f32, DType::f16, DType::i64, DType::i32, DType::u8, DType::boolean}) {
+  for (const auto t :
+       {DType::f64, DType::f32, DType::f16, DType::i64, DType::i32, DType::u8, DType::boolean}) {
     const auto data = TensorData::from<double>({0, 1, 2, 3, 4, 5}, {2, 3}).convert(t);
     save_npy(path, data);
     const auto back = load_npy(path);
@@ -227,7 +229,8 @@ TEST_P(TensorTest, NpyFilesRoundTrip) {
 }
 
 TEST(Npy, ReadsFortranOrder) {
-  const auto path = std::filesystem::temp_directory_path() / ("strata_f_" + std::to_string(::getpid()) + ".npy");
+  const auto path =
+      std::filesystem::temp_directory_path() / ("strata_f_" + std::to_string(::getpid()) + ".npy");
   std::string header = "{'descr': '<i4', 'fortran_order': True, 'shape': (2, 3), }";
   header.resize(117, ' ');
   header += '\n';

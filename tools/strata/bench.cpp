@@ -2,8 +2,8 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <oneapi/dnnl/dnnl.h>
+#include <nlohmann/json.hpp>
 
 #include "commands.hpp"
 #include "output.hpp"
@@ -44,17 +44,21 @@ Pair measure(A&& ours, B&& peer, int rounds) {
 int bench(const Global& global, const BenchOptions& options) {
   if (options.op != "matmul") throw ArgumentError(fmt::format("bench knows matmul, not \"{}\"", options.op));
   if (parse_dtype(options.dtype) != DType::f32) {
-    throw ArgumentError("bench compares f32 with oneDNN's sgemm; the other dtypes are measured by ./dev bench");
+    throw ArgumentError(
+        "bench compares f32 with oneDNN's sgemm; the other dtypes are measured by ./dev bench");
   }
   std::vector<Device> devices;
   for (const auto& d : Device::list()) {
-    if (d.available && (options.device.empty() || options.device == d.name)) devices.push_back(Device::named(d.name));
+    if (d.available && (options.device.empty() || options.device == d.name))
+      devices.push_back(Device::named(d.name));
   }
   if (devices.empty()) devices.push_back(Device::named(options.device));
   nlohmann::json rows = nlohmann::json::array();
   if (!global.json) {
-    fmt::print("matmul f32 n x n, whole calls until the product is there; the peer is oneDNN called directly\n"
-               "{:34} {:>6} {:>11} {:>11} {:>9} {:>7}\n", "device", "n", "strata", "oneDNN", "GFLOP/s", "ratio");
+    fmt::print(
+        "matmul f32 n x n, whole calls until the product is there; the peer is oneDNN called directly\n"
+        "{:34} {:>6} {:>11} {:>11} {:>9} {:>7}\n",
+        "device", "n", "strata", "oneDNN", "GFLOP/s", "ratio");
   }
   for (const auto& device : devices) {
     for (const std::int64_t n : {64, 128, 256, 512, 1024, 2048}) {
@@ -73,10 +77,16 @@ int bench(const Global& global, const BenchOptions& options) {
               const auto c = a.matmul(b);
               device.sync();
             },
-            [&] { dnnl_sgemm('N', 'N', n, n, n, 1.f, av.data(), n, bv.data(), n, 0.f, cv.data(), n); }, n < 1024 ? 41 : 11);
+            [&] { dnnl_sgemm('N', 'N', n, n, n, 1.f, av.data(), n, bv.data(), n, 0.f, cv.data(), n); },
+            n < 1024 ? 41 : 11);
       }
-      const double gflops = 2e-9 * static_cast<double>(n) * static_cast<double>(n) * static_cast<double>(n) / p.ours;
-      rows.push_back({{"device", device.name()}, {"n", n}, {"seconds", p.ours}, {"peer_seconds", p.peer}, {"ratio", p.ratio}});
+      const double gflops =
+          2e-9 * static_cast<double>(n) * static_cast<double>(n) * static_cast<double>(n) / p.ours;
+      rows.push_back({{"device", device.name()},
+                      {"n", n},
+                      {"seconds", p.ours},
+                      {"peer_seconds", p.peer},
+                      {"ratio", p.ratio}});
       if (!global.json) {
         fmt::print("{:34} {:>6} {:>11} {:>11} {:>9.1f} {:>7.2f}\n", device.name(), n, format_seconds(p.ours),
                    format_seconds(p.peer), gflops, p.ratio);

@@ -19,13 +19,18 @@ std::string_view name_of(cache::Kind k) {
 /// Keys of kernels are raw hashes.
 std::string printable(std::string_view key) {
   std::string out;
-  for (unsigned char c : key) out += c >= 0x20 && c < 0x7f ? std::string(1, static_cast<char>(c)) : fmt::format("\\x{:02x}", c);
+  for (unsigned char c : key)
+    out += c >= 0x20 && c < 0x7f ? std::string(1, static_cast<char>(c)) : fmt::format("\\x{:02x}", c);
   return out;
 }
 
 json describe(const cache::EntryInfo& e) {
-  return {{"kind", name_of(e.kind)}, {"scope", e.scope}, {"key", printable(e.key)}, {"bytes", e.size},
-          {"created_us", e.created}, {"used_us", e.used},
+  return {{"kind", name_of(e.kind)},
+          {"scope", e.scope},
+          {"key", printable(e.key)},
+          {"bytes", e.size},
+          {"created_us", e.created},
+          {"used_us", e.used},
           {"origin", e.origin == cache::Origin::local ? "local" : "imported"}};
 }
 

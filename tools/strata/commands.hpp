@@ -1,4 +1,5 @@
-/// The subcommands of `strata`. Each returns the process's exit status: 0, or 1 when something it checked was wrong.
+/// The subcommands of `strata`. Each returns the process's exit status: 0, or 1 when something it checked was
+/// wrong.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,8 @@ struct Global {
 };
 
 int tour(const Global&);
-/// Hidden helper of `tour`: one product of n x n matrices in a process of its own; prints the device's statistics.
+/// Hidden helper of `tour`: one product of n x n matrices in a process of its own; prints the device's
+/// statistics.
 int tour_child(std::int64_t n);
 
 int devices(const Global&);

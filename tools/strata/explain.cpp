@@ -28,12 +28,14 @@ std::string code_of(const kernel::Kernel& kernel, const std::string& what) {
 }  // namespace
 
 int explain(const Global& global, const ExplainOptions& options) {
-  if (options.op != "matmul") throw ArgumentError(fmt::format("explain knows matmul, not \"{}\"", options.op));
+  if (options.op != "matmul")
+    throw ArgumentError(fmt::format("explain knows matmul, not \"{}\"", options.op));
   const auto [m, n, k] = parse_shape(options.shape);
   const auto dtype = parse_dtype(options.dtype);
   const auto device = Device::named(options.device);
   if (device.name().find("cube<") == std::string_view::npos) {
-    fmt::print("{} hands matmul to oneDNN on the calling thread; there is no choice of kernel to explain\n", device.name());
+    fmt::print("{} hands matmul to oneDNN on the calling thread; there is no choice of kernel to explain\n",
+               device.name());
     return 0;
   }
   cube::CubeBackend backend(runtime::cpu::client());
@@ -70,15 +72,17 @@ int explain(const Global& global, const ExplainOptions& options) {
   fmt::print("  grid       {} x {} x {} cubes, {} bytes of workspace\n", e.cubes[0], e.cubes[1], e.cubes[2],
              e.workspace_bytes);
   if (r.bound_seconds > 0) {
-    fmt::print("  bound      {} ({:.0f} GFLOP/s){}\n", format_seconds(r.bound_seconds), flops / r.bound_seconds * 1e-9,
+    fmt::print("  bound      {} ({:.0f} GFLOP/s){}\n", format_seconds(r.bound_seconds),
+               flops / r.bound_seconds * 1e-9,
                r.stopped_early ? "; tuning stopped early, the winner is close" : "");
   }
   if (r.launches > 0) {
-    fmt::print("  tuning     {} launches, {} of device time, {} in all\n", r.launches, format_seconds(r.device_seconds),
-               format_seconds(r.total_seconds));
+    fmt::print("  tuning     {} launches, {} of device time, {} in all\n", r.launches,
+               format_seconds(r.device_seconds), format_seconds(r.total_seconds));
   }
   for (const auto& c : r.candidates) {
-    const std::string time = c.seconds > 0 ? fmt::format("{:>10}  {:6.1f} GFLOP/s", format_seconds(c.seconds), flops / c.seconds * 1e-9)
+    const std::string time = c.seconds > 0 ? fmt::format("{:>10}  {:6.1f} GFLOP/s", format_seconds(c.seconds),
+                                                         flops / c.seconds * 1e-9)
                                            : fmt::format("{:>10}  {:14}", "-", "");
     fmt::print("  {} {:40} {}  {}\n", c.name == r.winner ? "*" : " ", c.name, time, c.skipped_reason);
   }

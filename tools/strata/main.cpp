@@ -15,8 +15,9 @@ int main(int argc, char** argv) {
   int status = 0;
   const auto run = [&status](auto&& command) { return [&status, command] { status = command(); }; };
 
-  app.add_subcommand("tour", "every device and layer of this machine at work, checked")
-      ->callback(run([&] { return tour(global); }));
+  app.add_subcommand("tour", "every device and layer of this machine at work, checked")->callback(run([&] {
+    return tour(global);
+  }));
   std::int64_t child_size = 0;
   auto* child = app.add_subcommand("tour-child")->group("");
   child->add_option("n", child_size)->required();
@@ -38,7 +39,8 @@ int main(int argc, char** argv) {
   auto* trace_command = app.add_subcommand("trace", "one matmul, layer by layer with thread names");
   trace_command->add_option("shape", traced.shape, "MxNxK")->capture_default_str();
   trace_command->add_option("--device", traced.device, "device name")->capture_default_str();
-  trace_command->add_option("--chrome", traced.chrome, "write Chrome-trace JSON to this file (opens in Perfetto)");
+  trace_command->add_option("--chrome", traced.chrome,
+                            "write Chrome-trace JSON to this file (opens in Perfetto)");
   trace_command->callback(run([&] { return trace(global, traced); }));
 
   ExplainOptions explained;

@@ -28,7 +28,8 @@ int matmul(const Global& global, const MatmulOptions& options) {
   save_npy(options.out, product);
   const auto type = std::string(name_of(product.dtype())) + product.shape().to_string();
   if (global.json) {
-    nlohmann::json out{{"output", options.out}, {"type", type}, {"device", device.name()}, {"seconds", seconds}};
+    nlohmann::json out{
+        {"output", options.out}, {"type", type}, {"device", device.name()}, {"seconds", seconds}};
     fmt::print("{}\n", out.dump(2));
   } else {
     fmt::print("{}: {} in {} on {}\n", options.out, type, format_seconds(seconds), device.name());

@@ -104,10 +104,11 @@ void one_matmul_traced(Tour& tour) {
       foreign += e.thread != "main";
       std::string fields;
       for (const auto& f : e.fields) {
-        fields += fmt::format(" {}={}", f.key, std::visit([](const auto& v) { return fmt::format("{}", v); }, f.value));
+        fields += fmt::format(" {}={}", f.key,
+                              std::visit([](const auto& v) { return fmt::format("{}", v); }, f.value));
       }
-      tour.say("[{:9}] {}{} {} ({}){}\n", e.thread, std::string(static_cast<std::size_t>(e.depth) * 2, ' '), e.layer,
-               e.name, format_seconds(static_cast<double>(e.end_ns - e.begin_ns) * 1e-9), fields);
+      tour.say("[{:9}] {}{} {} ({}){}\n", e.thread, std::string(static_cast<std::size_t>(e.depth) * 2, ' '),
+               e.layer, e.name, format_seconds(static_cast<double>(e.end_ns - e.begin_ns) * 1e-9), fields);
       rows.push_back({{"thread", e.thread}, {"layer", e.layer}, {"name", e.name}, {"depth", e.depth}});
     }
     tour.out["trace"].push_back({{"stage", what}, {"spans", rows}});
@@ -125,10 +126,12 @@ void one_matmul_traced(Tour& tour) {
   tour.check(result == product, "traced 2x2 product");
 }
 
-/// Runs `strata tour-child n` on the given cache folder, in another working directory, and returns what it prints.
+/// Runs `strata tour-child n` on the given cache folder, in another working directory, and returns what it
+/// prints.
 json in_new_process(std::int64_t n, const std::string& cache, const std::string& directory) {
   const auto self = std::filesystem::read_symlink("/proc/self/exe").string();
-  const std::string command = fmt::format("cd '{}' && STRATA_CACHE_DIR='{}' '{}' tour-child {}", directory, cache, self, n);
+  const std::string command =
+      fmt::format("cd '{}' && STRATA_CACHE_DIR='{}' '{}' tour-child {}", directory, cache, self, n);
   FILE* pipe = popen(command.c_str(), "r");
   if (!pipe) throw IoError("[tour] cannot start another process");
   std::string text;
@@ -142,8 +145,8 @@ void first_and_second_process(Tour& tour) {
   tour.title("First process with an empty cache, and a second one elsewhere");
   const auto folder = std::filesystem::temp_directory_path() / fmt::format("strata_tour_{}", getpid());
   std::filesystem::create_directories(folder);
-  tour.say("{:>6} {:>8} {:>9} {:>9} {:>7} {:>6} {:>13} {:>13} {:>9}\n", "n", "process", "launches", "compiles", "probes",
-           "LLVM", "first result", "warm result", "tuned in");
+  tour.say("{:>6} {:>8} {:>9} {:>9} {:>7} {:>6} {:>13} {:>13} {:>9}\n", "n", "process", "launches",
+           "compiles", "probes", "LLVM", "first result", "warm result", "tuned in");
   for (const std::int64_t n : {std::int64_t{2}, std::int64_t{1024}}) {
     const auto cache = (folder / std::to_string(n)).string();
     for (int process = 1; process <= 2; ++process) {
@@ -152,14 +155,17 @@ void first_and_second_process(Tour& tour) {
         const Progress progress("a new process multiplies");
         r = in_new_process(n, cache, process == 1 ? "/" : "/tmp");
       }
-      tour.say("{:>6} {:>8} {:>9} {:>9} {:>7} {:>6} {:>13} {:>13} {:>9}\n", n, process, r["launches"].get<int>(),
-               r["compiles"].get<int>(), r["probe_launches"].get<int>(), r["compiler_loaded"].get<bool>() ? "loaded" : "no",
-               format_seconds(r["first_seconds"]), format_seconds(r["warm_seconds"]),
+      tour.say("{:>6} {:>8} {:>9} {:>9} {:>7} {:>6} {:>13} {:>13} {:>9}\n", n, process,
+               r["launches"].get<int>(), r["compiles"].get<int>(), r["probe_launches"].get<int>(),
+               r["compiler_loaded"].get<bool>() ? "loaded" : "no", format_seconds(r["first_seconds"]),
+               format_seconds(r["warm_seconds"]),
                process == 1 && n > 2 ? format_seconds(r["first_seconds"]) : "");
       tour.check(r["right"], fmt::format("{}x{} product in process {}", n, n, process));
-      tour.check(r["launches"] == 1, fmt::format("process {} launched more than one kernel for one product", process));
+      tour.check(r["launches"] == 1,
+                 fmt::format("process {} launched more than one kernel for one product", process));
       if (n == 2) {
-        tour.check(r["compiles"] <= 1 && r["probe_launches"] == 0, "a 2x2 product compiled or probed too much");
+        tour.check(r["compiles"] <= 1 && r["probe_launches"] == 0,
+                   "a 2x2 product compiled or probed too much");
       } else {
         tour.check(r["probe_launches"] <= 100, "tuning took more than 100 launches");
       }
@@ -189,9 +195,10 @@ void timings(Tour& tour) {
       d.sync();
       // A lazy device computes what is asked for; `sync` asks for everything that can still be reached.
       const double done = seconds_since(start);
-      tour.say("{:34} run {}: returned after {:>9}, after sync {:>9}\n", d.name(), run, format_seconds(returned),
-               format_seconds(done));
-      tour.out["timings"].push_back({{"device", d.name()}, {"run", run}, {"returned", returned}, {"done", done}});
+      tour.say("{:34} run {}: returned after {:>9}, after sync {:>9}\n", d.name(), run,
+               format_seconds(returned), format_seconds(done));
+      tour.out["timings"].push_back(
+          {{"device", d.name()}, {"run", run}, {"returned", returned}, {"done", done}});
     }
   }
 }
@@ -209,14 +216,16 @@ void gradient(Tour& tour) {
     for (int i = 0; i < 2; ++i) {
       const auto step = Tensor<2>::from({{i == 0 ? 1.f : 0.f, i == 1 ? 1.f : 0.f}}, d, DType::f64) * h;
       const double numeric = (f(x.detach() + step, w).item() - f(x.detach() - step, w).item()) / (2 * h);
-      tour.check(std::abs(numeric - g[static_cast<std::size_t>(i)]) < 1e-7, fmt::format("gradient on {}", d.name()));
+      tour.check(std::abs(numeric - g[static_cast<std::size_t>(i)]) < 1e-7,
+                 fmt::format("gradient on {}", d.name()));
     }
     const auto d2 = d.autodiff();
     const auto y = Tensor<1>::from({2, 3}, d2).require_grad();
     const auto first = y.grad((y * y * y).sum().backward());
     const auto second = y.inner().grad(first.sum().backward()).to_vector<float>();
     tour.check(second == std::vector<float>({12, 18}), fmt::format("second derivative on {}", d2.name()));
-    tour.say("{:42} [{:.6f}]; (x^3)'' at [2, 3]: [{}]\n", d.name(), fmt::join(g, ", "), fmt::join(second, ", "));
+    tour.say("{:42} [{:.6f}]; (x^3)'' at [2, 3]: [{}]\n", d.name(), fmt::join(g, ", "),
+             fmt::join(second, ", "));
     tour.out["gradients"].push_back({{"device", d.name()}, {"gradient", g}, {"second", second}});
   }
 }
@@ -228,9 +237,10 @@ void cache_place(Tour& tour) {
   const auto entries = store.list();
   std::int64_t bytes = 0;
   for (const auto& e : entries) bytes += e.size;
-  tour.say("{} ({} entries, {} bytes){}\n", store.path().empty() ? "memory only" : store.path(), entries.size(), bytes,
-           status.reason.empty() ? "" : "; " + status.reason);
-  tour.out["cache"] = {{"path", store.path()}, {"entries", entries.size()}, {"bytes", bytes}, {"reason", status.reason}};
+  tour.say("{} ({} entries, {} bytes){}\n", store.path().empty() ? "memory only" : store.path(),
+           entries.size(), bytes, status.reason.empty() ? "" : "; " + status.reason);
+  tour.out["cache"] = {
+      {"path", store.path()}, {"entries", entries.size()}, {"bytes", bytes}, {"reason", status.reason}};
 }
 
 }  // namespace
@@ -253,7 +263,8 @@ int tour_child(std::int64_t n) {
   const auto device = Device::cpu();
   const auto ramp = [&](std::int64_t period) {
     std::vector<float> v(static_cast<std::size_t>(n * n));
-    for (std::size_t i = 0; i < v.size(); ++i) v[i] = static_cast<float>(static_cast<std::int64_t>(i) % period - period / 2);
+    for (std::size_t i = 0; i < v.size(); ++i)
+      v[i] = static_cast<float>(static_cast<std::int64_t>(i) % period - period / 2);
     return v;
   };
   const auto av = ramp(7), bv = ramp(5);
@@ -277,10 +288,14 @@ int tour_child(std::int64_t n) {
     warm.push_back(seconds_since(again));
   }
   std::ranges::sort(warm);
-  const json out{{"launches", used.launches},        {"compiles", used.compiles},
-                 {"probe_launches", used.probe_launches}, {"cache_hits", used.cache_hits},
-                 {"compiler_loaded", used.compiler_loaded}, {"first_seconds", first},
-                 {"warm_seconds", warm[warm.size() / 2]},   {"right", right}};
+  const json out{{"launches", used.launches},
+                 {"compiles", used.compiles},
+                 {"probe_launches", used.probe_launches},
+                 {"cache_hits", used.cache_hits},
+                 {"compiler_loaded", used.compiler_loaded},
+                 {"first_seconds", first},
+                 {"warm_seconds", warm[warm.size() / 2]},
+                 {"right", right}};
   fmt::print("{}\n", out.dump());
   return 0;
 }

@@ -9,6 +9,7 @@
 namespace strata::op {
 
 /// One operand. `floor`...`trunc` keep integers as they are. `sign` of NaN is NaN. `round` is half to even.
+// clang-format off
 enum class UnaryKind : std::uint8_t {
   neg, abs, sign,                                    // float, int (u8: abs and sign only)
   floor, ceil, round, trunc,                         // float
@@ -17,17 +18,20 @@ enum class UnaryKind : std::uint8_t {
   logical_not,                                       // bool
   bit_not,                                           // int
 };
+// clang-format on
 inline constexpr int unary_count = 21;
 STRATA_API std::string_view name_of(UnaryKind);
 
-/// Two operands of one dtype. Integers wrap. Integer `div` and `rem` are floored, with x / 0 = 0 and x rem 0 = 0;
-/// float `rem` has the sign of the divisor. `max` and `min` return NaN when either operand is NaN.
+/// Two operands of one dtype. Integers wrap. Integer `div` and `rem` are floored, with x / 0 = 0 and x rem 0
+/// = 0; float `rem` has the sign of the divisor. `max` and `min` return NaN when either operand is NaN.
 /// Integer `pow` with a negative exponent is 0 unless the base is 1 or -1.
+// clang-format off
 enum class BinaryKind : std::uint8_t {
   add, sub, mul, div, rem, pow, max, min,            // float, int
   bit_and, bit_or, bit_xor,                          // int, bool
   shift_left, shift_right,                           // int; counts outside [0, bits) give 0 (or -1: arithmetic)
 };
+// clang-format on
 inline constexpr int binary_count = 13;
 STRATA_API std::string_view name_of(BinaryKind);
 
@@ -36,10 +40,10 @@ enum class CompareKind : std::uint8_t { equal, not_equal, less, less_equal, grea
 inline constexpr int compare_count = 6;
 STRATA_API std::string_view name_of(CompareKind);
 
-/// sum, mean, prod: float and int; the result keeps the dtype. Halves accumulate in f32 and round once, f32 sums are
-/// split so that the error stays near that of pairwise summation, integers wrap; integer mean floors.
-/// max, min: float, int and bool (bool: any / all); NaN wins.
-/// Over an empty axis: sum 0, prod 1, float mean NaN; integer mean, max and min are errors.
+/// sum, mean, prod: float and int; the result keeps the dtype. Halves accumulate in f32 and round once, f32
+/// sums are split so that the error stays near that of pairwise summation, integers wrap; integer mean
+/// floors. max, min: float, int and bool (bool: any / all); NaN wins. Over an empty axis: sum 0, prod 1,
+/// float mean NaN; integer mean, max and min are errors.
 enum class ReduceKind : std::uint8_t { sum, mean, prod, max, min };
 inline constexpr int reduce_count = 5;
 STRATA_API std::string_view name_of(ReduceKind);

@@ -27,8 +27,7 @@ struct Literal {
   double floating = 0;
   std::int64_t integer = 0;
   template <class T>
-    requires std::is_arithmetic_v<T>
-  Literal(T v) {  // NOLINT(google-explicit-constructor)
+  requires std::is_arithmetic_v<T> Literal(T v) {  // NOLINT(google-explicit-constructor)
     if constexpr (std::is_same_v<T, bool>) {
       kind = Kind::boolean;
       integer = v;
@@ -72,7 +71,8 @@ STRATA_API ValueRef reshape(const ValueRef& x, const Shape& shape);
 STRATA_API ValueRef permute(const ValueRef& x, std::span<const int> order);
 STRATA_API ValueRef transpose(const ValueRef& x, int axis_a, int axis_b);
 STRATA_API ValueRef expand(const ValueRef& x, const Shape& shape);
-/// Python's slice semantics on one axis: negative ends count from the back, both are clamped, step may be negative.
+/// Python's slice semantics on one axis: negative ends count from the back, both are clamped, step may be
+/// negative.
 struct Range {
   /// Where the axis begins and ends in the direction of `step`.
   static constexpr std::int64_t begin = INT64_MIN, end = INT64_MAX;

@@ -1,4 +1,5 @@
-/// The untyped tensor under `Tensor`: an intrusively counted value of some backend. Users meet it only through `Tensor`.
+/// The untyped tensor under `Tensor`: an intrusively counted value of some backend. Users meet it only
+/// through `Tensor`.
 #pragma once
 
 #include <atomic>
@@ -46,11 +47,11 @@ class Ref {
   Ref(const Ref& o) : Ref(o.p_) {}
   Ref(Ref&& o) noexcept : p_(std::exchange(o.p_, nullptr)) {}
   template <class U>
-    requires std::derived_from<U, T> && (!std::same_as<U, T>)
-  Ref(const Ref<U>& o) : Ref(o.get()) {}  // NOLINT(google-explicit-constructor)
+  requires std::derived_from<U, T> &&(!std::same_as<U, T>)Ref(const Ref<U>& o)
+      : Ref(o.get()) {}  // NOLINT(google-explicit-constructor)
   template <class U>
-    requires std::derived_from<U, T> && (!std::same_as<U, T>)
-  Ref(Ref<U>&& o) : p_(o.detach()) {}  // NOLINT(google-explicit-constructor)
+  requires std::derived_from<U, T> &&(!std::same_as<U, T>)Ref(Ref<U>&& o)
+      : p_(o.detach()) {}  // NOLINT(google-explicit-constructor)
   Ref& operator=(Ref o) noexcept {
     std::swap(p_, o.p_);
     return *this;

@@ -130,7 +130,8 @@ class HostLowering final : public Lowering {
     }
     keep_rolled(builder_.CreateCondBr(builder_.CreateICmpSLT(next, function_->getArg(5)), head_, done_));
     move_to(done_);
-    // x86 does not order non-temporal stores with the release operation that ends a thread's part of a launch.
+    // x86 does not order non-temporal stores with the release operation that ends a thread's part of a
+    // launch.
     if (streams_ && llvm::Triple(module_.getTargetTriple()).isX86()) {
       builder_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
     }

@@ -30,8 +30,8 @@ Lowering::Value* Lowering::float_to_int(Value* x, Scalar to) {
   auto* t = like(x, element_type(to == Scalar::u8 ? Scalar::i32 : to));
   Value* n = nullptr;
   if (kernel::is_signed(to) || to == Scalar::u8) {
-    // Not llvm.fptosi.sat: on vectors it becomes a loop over lanes. Out of range the plain conversion is poison, which
-    // the selects do not choose.
+    // Not llvm.fptosi.sat: on vectors it becomes a loop over lanes. Out of range the plain conversion is
+    // poison, which the selects do not choose.
     const unsigned bits = t->getScalarSizeInBits();
     const double limit = bits == 64 ? 0x1p63 : 0x1p31;
     auto* f = x->getType();
