@@ -84,7 +84,7 @@ int explain(const Global& global, const ExplainOptions& options) {
     const std::string time = c.seconds > 0 ? fmt::format("{:>10}  {:6.1f} GFLOP/s", format_seconds(c.seconds),
                                                          flops / c.seconds * 1e-9)
                                            : fmt::format("{:>10}  {:14}", "-", "");
-    fmt::print("  {} {:40} {}  {}\n", c.name == r.winner ? "*" : " ", c.name, time, c.skipped_reason);
+    fmt::print("  {} {:52} {}  {}\n", c.name == r.winner ? "*" : " ", c.name, time, c.skipped_reason);
   }
   if (!code.empty()) fmt::print("\n{}\n", code);
   return 0;
