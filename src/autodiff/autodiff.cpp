@@ -81,6 +81,7 @@ ValueRef Autodiff::from_data(const TensorData& data) { return lift(inner_.from_d
 Future<TensorData> Autodiff::into_data(const ValueRef& value) {
   return inner_.into_data(cast_value(value).inner);
 }
+TensorData Autodiff::read(const ValueRef& value) { return inner_.read(cast_value(value).inner); }
 void Autodiff::sync() { inner_.sync(); }
 
 ValueRef track(const ValueRef& value) {

@@ -26,6 +26,7 @@ class Autodiff final : public backend::Backend {
   backend::Values execute(const op::Operation& op, backend::Inputs inputs) override;
   backend::ValueRef from_data(const TensorData& data) override;
   Future<TensorData> into_data(const ValueRef& value) override;
+  TensorData read(const ValueRef& value) override;
   void sync() override;
   /// "autodiff<flex>".
   std::string_view name() const override { return name_; }

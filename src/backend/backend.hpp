@@ -29,6 +29,8 @@ class Backend {
   /// The elements, row-major. The future carries the error of the op that failed to make this value, if one
   /// did.
   virtual Future<TensorData> into_data(const ValueRef& value) = 0;
+  /// `into_data` for a caller that waits: lazy backends may use its thread meanwhile.
+  virtual TensorData read(const ValueRef& value) { return into_data(value).get(); }
   /// Returns when everything the calling thread queued is done.
   virtual void sync() = 0;
   /// The stack from here down, e.g. "autodiff<flex>"; built once from the objects that run.

@@ -44,23 +44,39 @@ backend::ValueRef Fusion::from_data(const TensorData& data) {
   return v;
 }
 
-Future<TensorData> Fusion::into_data(const backend::ValueRef& value) {
+Future<TensorData> Fusion::request(const backend::ValueRef& value) {
   trace::Span span("fusion", "into_data");
   Promise<TensorData> promise;
   auto future = promise.future();
   FusionRef v(static_cast<FusionValue*>(value.get()));
-  executor_.post(
+  executor_.post_quiet(
       [this, v = std::move(v), p = std::move(promise)]() mutable { upstream_.read(v, std::move(p)); });
-  inner_.client().wake();  // the downstream thread gets up while the upstream one works
   return future;
 }
+
+Future<TensorData> Fusion::into_data(const backend::ValueRef& value) {
+  auto future = request(value);
+  executor_.wake();
+  return future;
+}
+
+template <class T>
+T Fusion::wait(Future<T> future) {
+  const auto done = [&future] { return future.ready(); };
+  executor_.help(done);
+  if (executor_.pending() > 0) executor_.wake();
+  inner_.client().help(done);
+  return future.get();
+}
+
+TensorData Fusion::read(const backend::ValueRef& value) { return wait(request(value)); }
 
 void Fusion::sync() {
   Promise<void> promise;
   auto future = promise.future();
-  executor_.post(
+  executor_.post_quiet(
       [this, id = this_stream(), p = std::move(promise)]() mutable { upstream_.sync(id, std::move(p)); });
-  future.get();
+  wait(std::move(future));
 }
 
 }  // namespace strata::fusion

@@ -24,10 +24,17 @@ class Fusion final : public backend::Backend {
   backend::Values execute(const op::Operation& op, backend::Inputs inputs) override;
   backend::ValueRef from_data(const TensorData& data) override;
   Future<TensorData> into_data(const backend::ValueRef& value) override;
+  TensorData read(const backend::ValueRef& value) override;
   void sync() override;
   std::string_view name() const override { return name_; }
 
  private:
+  /// Queues a read without waking anybody.
+  Future<TensorData> request(const backend::ValueRef& value);
+  /// Waits for a result of the device, with the calling thread at work instead of idle.
+  template <class T>
+  T wait(Future<T> future);
+
   cube::CubeBackend& inner_;
   const std::string name_;
   Upstream upstream_;

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -123,9 +124,9 @@ class Client {
   virtual std::vector<double> time(const Launch& launch, int repetitions, int batch = 1) = 0;
   /// Runs once as a probe and blocks; throws as `time` does.
   void probe(const Launch& one) { time(one, 1); }
-  /// Work is about to come: wakes the device thread, so that its waking and the preparation of the work
-  /// overlap.
-  virtual void wake() = 0;
+  /// Runs queued work on the calling thread until `done()`, unless the device's thread is at it. For callers
+  /// that would only wait.
+  virtual void help(const std::function<bool()>& done) = 0;
   /// Ready when everything queued before it is done. Errors that belong to a buffer stay with it; a fault of
   /// the device thread itself is thrown here.
   virtual Future<void> sync_async() = 0;

@@ -44,8 +44,19 @@ void Executor::start() {
   generation_.store(fork_generation(), std::memory_order_release);
 }
 
+void Executor::enter() noexcept {
+  for (int i = 0; busy_.exchange(true, std::memory_order_acquire); ++i) {
+    if (i < 200) {
+      strata::detail::spin_pause();
+    } else {
+      busy_.wait(true, std::memory_order_relaxed);
+    }
+  }
+}
+
 void Executor::loop() noexcept {
   current() = this;
+  enter();
   for (;;) {
     while (run_one()) {
     }
@@ -54,14 +65,16 @@ void Executor::loop() noexcept {
     } else if (ring_.claimed()) {
       std::this_thread::yield();  // a producer was interrupted in the middle of its push
     } else if (stopping_.load(std::memory_order_seq_cst)) {
-      return;
+      return leave();
     } else {
+      leave();
       sleeper_.wait(
           [this] {
             return ring_.claimed() || stopping_.load(std::memory_order_seq_cst) ||
                    overflow_size_.load(std::memory_order_seq_cst) > 0;
           },
           producer_processor_.load(std::memory_order_relaxed));
+      enter();
     }
   }
 }

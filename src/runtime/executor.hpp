@@ -1,4 +1,5 @@
-/// A serial executor: one named thread that runs tasks in the order they were posted.
+/// A serial executor: one named thread that runs tasks in the order they were posted, with the help of
+/// callers that would only wait for it.
 #pragma once
 
 #include <atomic>
@@ -9,6 +10,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "runtime/device_thread.hpp"
 #include "runtime/fork.hpp"
@@ -60,6 +62,19 @@ class Executor {
 
   void wake() noexcept { sleeper_.wake(); }
 
+  /// Runs what is queued on the calling thread until `done()`, unless the executor's thread is at it already.
+  /// For callers that would only wait: it saves the time the thread takes to wake up, tens of microseconds on
+  /// a virtual machine.
+  template <class Done>
+  void help(const Done& done) noexcept {
+    if (busy_.exchange(true, std::memory_order_acquire)) return;
+    const auto* before = std::exchange(current(), this);
+    while (!done() && run_one()) {
+    }
+    current() = before;
+    leave();
+  }
+
   /// Tasks queued or running.
   std::size_t pending() const noexcept { return ring_.size(); }
   bool on_this_thread() const noexcept { return current() == this; }
@@ -103,6 +118,12 @@ class Executor {
 
   void start();
   void loop() noexcept;
+  /// Becomes the one thread that takes tasks out.
+  void enter() noexcept;
+  void leave() noexcept {
+    busy_.store(false, std::memory_order_release);
+    busy_.notify_one();
+  }
   bool run_one() noexcept;
   void keep_error(const char* what) noexcept;
   void wait_for_room();
@@ -113,6 +134,7 @@ class Executor {
   const Stage stage_;
   std::atomic<std::uint32_t> generation_{not_started};  ///< of the process the thread runs in
   std::atomic<bool> stopping_{false};
+  std::atomic<bool> busy_{false};  ///< some thread takes tasks out
   TaskRing ring_;
   Sleeper sleeper_;
   std::atomic<int> producer_processor_{-1};  ///< where the last task came from

@@ -51,7 +51,7 @@ ValueRef from_data(const TensorData& data, const Device& device) {
 Future<TensorData> into_data_async(const ValueRef& v) { return v->backend.into_data(v); }
 TensorData into_data(const ValueRef& v) {
   trace::Span span("tensor", "into_data");
-  return v->backend.into_data(v).get();
+  return v->backend.read(v);
 }
 
 ValueRef fill(const Shape& shape, DType dtype, Literal value, const Device& device) {

@@ -75,7 +75,7 @@ class InterpretedClient final : public runtime::Client {
     launch(one);
     return std::vector<double>(static_cast<std::size_t>(repetitions), 1e-6);
   }
-  void wake() override {}
+  void help(const std::function<bool()>&) override {}
   Future<void> sync_async() override {
     Promise<void> promise;
     promise.set_value();

@@ -80,6 +80,46 @@ TEST(Executor, QuietTasksWaitForAWake) {
   EXPECT_TRUE(ran);
 }
 
+TEST(Executor, AWaitingCallerRunsWhatIsQueuedItself) {
+  auto& e = make("helped");
+  drain(e);
+  std::this_thread::sleep_for(20ms);  // parked by now
+  std::thread::id ran_on;
+  bool second = false;
+  e.post_quiet([&] { ran_on = std::this_thread::get_id(); });
+  e.post_quiet([&] { second = true; });
+  e.help([&] { return ran_on != std::thread::id(); });
+  EXPECT_EQ(ran_on, std::this_thread::get_id());
+  EXPECT_FALSE(second);  // it helps no longer than it has to
+  EXPECT_FALSE(e.on_this_thread());
+  drain(e);
+  EXPECT_TRUE(second);
+}
+
+TEST(Executor, HelpersAndTheThreadNeverRunTwoTasksAtOnce) {
+  auto& e = make("shared");
+  std::atomic<int> inside{0}, ran{0};
+  std::atomic<bool> overlapped{false};
+  const auto work = [&] {
+    for (int i = 0; i < 3000; ++i) {
+      e.post([&] {
+        if (inside.fetch_add(1) != 0) overlapped = true;
+        inside.fetch_sub(1);
+        ran.fetch_add(1);
+      });
+      const int until = i;
+      e.help([&] { return ran.load() > until; });
+    }
+  };
+  std::thread a(work), b(work), c(work);
+  a.join();
+  b.join();
+  c.join();
+  drain(e);
+  EXPECT_FALSE(overlapped);
+  EXPECT_EQ(ran, 9000);
+}
+
 TEST(Executor, ALoneTaskStartsWithoutAnyOther) {
   auto& e = make("lone");
   for (int i = 0; i < 20; ++i) {

@@ -120,8 +120,9 @@ void one_matmul_traced(Tour& tour) {
   // Long enough for a device thread to betray itself, were it to start before the read.
   usleep(2000);
   tour.check(stage("matmul") == 0, "a device thread worked between the call and the read");
-  const auto result = c.to_vector<float>();
-  tour.check(stage("into_data") > 0, "no device thread worked for the read");
+  // The asynchronous read: a blocking one would lend the device threads this one.
+  const auto result = c.into_data_async().get().to_vector<float>();
+  tour.check(stage("into_data_async") > 0, "no device thread worked for the read");
   tour.say("--- result [{}]\n", fmt::join(result, ", "));
   tour.check(result == product, "traced 2x2 product");
 }

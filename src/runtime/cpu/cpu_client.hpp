@@ -35,7 +35,7 @@ class CpuClient final : public Client {
   void launch(Launch launch) override;
   using Client::launch;
   std::vector<double> time(const Launch& launch, int repetitions, int batch = 1) override;
-  void wake() override { executor_.wake(); }
+  void help(const std::function<bool()>& done) override { executor_.help(done); }
   Future<void> sync_async() override;
   /// Gives unused memory back to the system.
   void trim();
