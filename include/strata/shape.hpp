@@ -44,6 +44,9 @@ class STRATA_API Dims {
   /// Product of all values; 1 for rank 0. Shapes that overflow were refused when they were built by an op.
   constexpr std::int64_t product() const {
     std::int64_t n = 1;
+    for (auto d : *this) {
+      if (d == 0) return 0;  // before the others can overflow
+    }
     for (auto d : *this) n *= d;
     return n;
   }

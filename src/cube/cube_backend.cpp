@@ -1,10 +1,10 @@
 #include "cube/cube_backend.hpp"
 
-#include <coroutine>
 #include <limits>
 
 #include <fmt/format.h>
 
+#include "base/detached.hpp"
 #include "cube/elementwise.hpp"
 #include "cube/matmul/matmul.hpp"
 #include "cube/reduce.hpp"
@@ -47,20 +47,9 @@ op::Number value_of_empty(op::ReduceKind kind) {
   return kind == op::ReduceKind::mean ? op::Number(std::numeric_limits<double>::quiet_NaN()) : op::Number(0);
 }
 
-/// A coroutine that nobody waits for.
-struct Detached {
-  struct promise_type {
-    Detached get_return_object() { return {}; }
-    std::suspend_never initial_suspend() noexcept { return {}; }
-    std::suspend_never final_suspend() noexcept { return {}; }
-    void return_void() {}
-    void unhandled_exception() {}  // `deliver` catches everything
-  };
-};
-
 /// Gives the bytes of a row-major tensor their type when they are there.
-Detached deliver(Future<std::shared_ptr<const std::byte>> bytes, DType dtype, Shape shape,
-                 Promise<TensorData> result) {
+base::Detached deliver(Future<std::shared_ptr<const std::byte>> bytes, DType dtype, Shape shape,
+                       Promise<TensorData> result) {
   try {
     result.set_value(dtype, shape, co_await std::move(bytes));
   } catch (...) {

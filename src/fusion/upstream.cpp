@@ -1,8 +1,8 @@
 #include "fusion/upstream.hpp"
 
 #include <algorithm>
-#include <coroutine>
 
+#include "base/detached.hpp"
 #include "op/operation.hpp"
 #include "trace/span.hpp"
 
@@ -30,19 +30,9 @@ Role role_of(const op::Operation& op) {
       op);
 }
 
-/// A coroutine that nobody waits for: passes a device future's outcome on when it is there.
-struct Detached {
-  struct promise_type {
-    Detached get_return_object() { return {}; }
-    std::suspend_never initial_suspend() noexcept { return {}; }
-    std::suspend_never final_suspend() noexcept { return {}; }
-    void return_void() {}
-    void unhandled_exception() {}  // `forward` catches everything
-  };
-};
-
+/// Passes a device future's outcome on when it is there.
 template <class T>
-Detached forward(Future<T> from, Promise<T> to) {
+base::Detached forward(Future<T> from, Promise<T> to) {
   try {
     if constexpr (std::is_void_v<T>) {
       co_await std::move(from);

@@ -62,6 +62,7 @@ Shape broadcast(const Site& site, const Shape& a, const Shape& b) {
 
 Strides contiguous_strides(const Shape& shape) {
   Strides s = Strides::filled(shape.rank(), 1);
+  if (shape.contains(0)) return s;  // any will do, and the other extents may overflow together
   for (int i = shape.rank() - 2; i >= 0; --i) s[i] = s[i + 1] * shape[i + 1];
   return s;
 }

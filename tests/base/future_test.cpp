@@ -1,8 +1,9 @@
 #include "strata/future.hpp"
 
+#include "base/detached.hpp"
+
 #include <gtest/gtest.h>
 
-#include <coroutine>
 #include <ctime>
 #include <memory>
 #include <string>
@@ -18,17 +19,6 @@ using namespace std::chrono_literals;
 static_assert(!std::is_copy_constructible_v<Future<int>> && !std::is_copy_assignable_v<Future<int>>);
 static_assert(!std::is_copy_constructible_v<Promise<int>> && !std::is_copy_assignable_v<Promise<int>>);
 static_assert(std::is_nothrow_move_constructible_v<Future<int>>);
-
-/// A coroutine that starts at once and cleans up after itself.
-struct Detached {
-  struct promise_type {
-    Detached get_return_object() { return {}; }
-    std::suspend_never initial_suspend() noexcept { return {}; }
-    std::suspend_never final_suspend() noexcept { return {}; }
-    void return_void() {}
-    void unhandled_exception() { std::terminate(); }
-  };
-};
 
 std::string message_of(Future<int>& future) {
   try {
@@ -128,7 +118,7 @@ TEST(Future, ResumesACoroutineOnTheFulfillingThread) {
   Promise<int> promise;
   int seen = 0;
   std::thread::id resumed_on;
-  [](Future<int> future, int& out, std::thread::id& where) -> Detached {
+  [](Future<int> future, int& out, std::thread::id& where) -> base::Detached {
     out = co_await std::move(future);
     where = std::this_thread::get_id();
   }(promise.future(), seen, resumed_on);
@@ -143,7 +133,7 @@ TEST(Future, ResumesACoroutineOnTheFulfillingThread) {
 TEST(Future, ThrowsInsideTheAwaitingCoroutine) {
   Promise<int> promise;
   std::string seen;
-  [](Future<int> future, std::string& out) -> Detached {
+  [](Future<int> future, std::string& out) -> base::Detached {
     try {
       co_await std::move(future);
     } catch (const LaunchError& error) {
@@ -156,7 +146,7 @@ TEST(Future, ThrowsInsideTheAwaitingCoroutine) {
 
 TEST(Future, DoesNotSuspendWhenTheResultIsThere) {
   int seen = 0;
-  [](int& out) -> Detached { out = co_await make_ready_future<int>(5); }(seen);
+  [](int& out) -> base::Detached { out = co_await make_ready_future<int>(5); }(seen);
   EXPECT_EQ(seen, 5);
 }
 
@@ -173,7 +163,7 @@ TEST(Future, NoResultIsLostWhenWriterAndReaderRace) {
   for (int i = 0; i < rounds; ++i) {
     auto& future = futures[static_cast<std::size_t>(i)];
     if (i % 3 == 0) {
-      [](Future<int> f, std::atomic<int>& sum) -> Detached { sum += co_await std::move(f); }(
+      [](Future<int> f, std::atomic<int>& sum) -> base::Detached { sum += co_await std::move(f); }(
                                                    std::move(future), by_coroutine);
     } else if (i % 3 == 1) {
       while (!future.wait_for(1us)) {

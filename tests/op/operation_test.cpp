@@ -65,6 +65,7 @@ TEST(Infer, SizesBeyond63BitsAreNamed) {
   const auto what = error_of<ShapeError>(Fill{{big, big, 4}, DType::f32, 0}, {});
   EXPECT_NE(what.find("2147483648"), std::string::npos) << what;
   EXPECT_EQ(shape_of(Fill{{big, big, big, 0}, DType::f32, 0}, {}).product(), 0);
+  EXPECT_TRUE(is_contiguous({{0, big, big, big}, contiguous_strides({0, big, big, big}), 0}));
   EXPECT_NE(error_of<ShapeError>(Cat{0}, {{DType::u8, {INT64_MAX}}, {DType::u8, {INT64_MAX}}}), "no error");
   EXPECT_NE(error_of<ShapeError>(Fill{{-1}, DType::f32, 0}, {}), "no error");
 }

@@ -228,7 +228,7 @@ void CpuClient::run_or_throw(const Launch& launch) {
                                   launch.scalars.size()));
   }
   std::int64_t cubes = 0;
-  if (__builtin_mul_overflow(std::int64_t{launch.cubes[0]} * launch.cubes[1], launch.cubes[2], &cubes)) {
+  if (__builtin_mul_overflow(std::uint64_t{launch.cubes[0]} * launch.cubes[1], launch.cubes[2], &cubes)) {
     throw LaunchError(fmt::format("[launch] kernel {}: a grid of {} x {} x {} cubes is too large", ir.name,
                                   launch.cubes[0], launch.cubes[1], launch.cubes[2]));
   }
