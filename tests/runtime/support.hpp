@@ -40,10 +40,17 @@ inline std::shared_ptr<const std::byte> bytes_of(const std::vector<float>& v) {
   return {copy, reinterpret_cast<const std::byte*>(copy->data())};
 }
 
-struct Device {
-  cpu::CpuClient& client;  // clients live as long as the process
+/// A client that lives as long as the process, and that a leak checker can reach even if its thread never
+/// ran.
+inline cpu::CpuClient& lasting_client(const cpu::Options& options) {
+  static auto& clients = *new std::vector<cpu::CpuClient*>;
+  return *clients.emplace_back(new cpu::CpuClient(options));
+}
 
-  explicit Device(const cpu::Options& options = {.threads = 2}) : client(*new cpu::CpuClient(options)) {}
+struct Device {
+  cpu::CpuClient& client;
+
+  explicit Device(const cpu::Options& options = {.threads = 2}) : client(lasting_client(options)) {}
 
   BufferRef upload(const std::vector<float>& v) {
     auto b = client.allocate(v.size() * 4);
