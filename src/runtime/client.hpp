@@ -97,7 +97,10 @@ struct Counters {
 
 class Client {
  public:
-  virtual ~Client() = default;
+  /// The memory of the buffers that came back last went with the derived client.
+  virtual ~Client() {
+    collect_returned([](void*, std::size_t) {});
+  }
   virtual const DeviceProperties& properties() const = 0;
   virtual Counters counters() const = 0;
 

@@ -170,5 +170,16 @@ TEST(Client, SyncWaitsForEarlierLaunches) {
   EXPECT_EQ(d.client.counters().launches, 100u);
 }
 
+/// A leak checker sees when it does not.
+TEST(Client, TakesTheBuffersThatCameBackWithIt) {
+  auto client = std::make_unique<cpu::CpuClient>(cpu::Options{.threads = 1});
+  auto buffer = client->allocate(4);
+  client->write(buffer, test::bytes_of({7}), 4);
+  client->sync();
+  EXPECT_GT(client->counters().bytes_in_use, 0u);
+  buffer = {};
+  client.reset();
+}
+
 }  // namespace
 }  // namespace strata::runtime
