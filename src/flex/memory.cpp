@@ -30,6 +30,8 @@ constexpr bool caching = true;
 #endif
 
 constexpr std::size_t small_limit = 32 << 10, smallest = 64, page = 4096, huge_page = 2 << 20;
+/// Smaller blocks do without: under a hypervisor that took its memory back, a huge page costs up to 5 ms.
+constexpr std::size_t huge_from = 32 << 20;
 
 // ---- small blocks: powers of two, free lists of the calling thread
 
@@ -132,7 +134,7 @@ std::byte* map_block(std::size_t bytes) noexcept {
   const auto aligned = (start + huge_page - 1) / huge_page * huge_page;
   if (aligned != start) munmap(mapped, aligned - start);
   if (const auto rest = start + huge_page - aligned) munmap(reinterpret_cast<void*>(aligned + bytes), rest);
-  madvise(reinterpret_cast<void*>(aligned), bytes, MADV_HUGEPAGE);
+  if (bytes >= huge_from) madvise(reinterpret_cast<void*>(aligned), bytes, MADV_HUGEPAGE);
   return reinterpret_cast<std::byte*>(aligned);
 }
 void unmap_block(std::byte* block, std::size_t bytes) noexcept {

@@ -55,7 +55,7 @@ class MemoryPool {
   Block take(std::size_t bytes);
   Block take_small(std::size_t bytes);
   Block take_large(std::size_t bytes);
-  std::byte* reserve(std::size_t bytes, bool huge_pages);
+  std::byte* reserve(std::size_t bytes);
   void give_back(std::byte* data, std::size_t bytes);
 
   const std::size_t limit_;

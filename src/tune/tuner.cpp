@@ -109,10 +109,8 @@ Settings Settings::from_environment() {
 
 std::string stored_key(const Problem& problem) {
   base::Hasher h;
-  for (const auto& c : problem.candidates) {
-    h.add(std::string_view(c.name));
-    h.add(c.revision);
-  }
+  h.add(std::string_view(problem.revision));
+  for (const auto& c : problem.candidates) h.add(std::string_view(c.name));
   return fmt::format("{}|{:016x}", problem.key, h.value());
 }
 

@@ -39,14 +39,14 @@ struct Settings {
 };
 
 struct Candidate {
-  std::string name;            ///< with all its parameters: unique among the candidates of a problem
-  std::uint64_t revision = 0;  ///< hash of the code it generates: a changed generator retires stored winners
-  std::string skip;            ///< why it does not apply to this problem; empty: it does
+  std::string name;  ///< with all its parameters: unique among the candidates of a problem
+  std::string skip;  ///< why it does not apply to this problem; empty: it does
 };
 
 struct Problem {
   std::string scope;                  ///< identity of the device
   std::string key;                    ///< everything else that changes the answer
+  std::string revision;               ///< of what generates the candidates: a change retires stored winners
   std::vector<Candidate> candidates;  ///< by priority; the first that applies is the favourite
   double bound_seconds = 0;           ///< roofline bound, 0 when unknown
 };
@@ -114,7 +114,7 @@ class Tuner {
   std::list<std::string> recent_;  ///< front: used last
 };
 
-/// The key in the store: the problem's and the revision of every candidate.
+/// The key in the store: the problem's, the names of its candidates and the generator's revision.
 std::string stored_key(const Problem& problem);
 
 }  // namespace strata::tune

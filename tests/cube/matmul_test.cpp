@@ -278,19 +278,10 @@ TEST_F(MatmulTest, APlantedWrongKernelFailsItsCheck) {
   const auto right = favourite(problem, engine().machine());
   auto wrong_problem = problem;
   wrong_problem.k = 60;  // leaves out the last four terms
-  const auto plan = [&](const Problem& built) {
-    Plan out;
-    out.schedule = right;
-    out.program.ir = std::make_shared<const kernel::Kernel>(build(built, right));
-    out.program.handle = backend_->client().program(out.program.ir);
-    const auto shape = launch_shape(problem, right);
-    out.cubes_x = shape.cubes_x;
-    out.workspace = shape.workspace;
-    return out;
-  };
-  const Plan plans[] = {plan(problem), plan(wrong_problem)};
+  const Schedule schedules[] = {right, right};
+  const auto plan = [&](std::size_t i) { return engine().plan(i == 0 ? problem : wrong_problem, right); };
   tune::Roofline roofline(backend_->client(), *store_);
-  MatmulTrial trial(*backend_, problem, operands, plans, engine().machine(), roofline);
+  MatmulTrial trial(*backend_, problem, operands, engine().machine(), schedules, plan, roofline);
   EXPECT_NO_THROW(trial.check(0));
   EXPECT_THROW(trial.check(1), RuntimeError);
   EXPECT_NO_THROW(trial.check(0));

@@ -66,9 +66,9 @@ class Scripted : public Trial {
 };
 
 Problem problem_of(int candidates, const std::string& key = "p") {
-  Problem p{"device", key, {}, 0};
+  Problem p{"device", key, "first", {}, 0};
   for (int i = 0; i < candidates; ++i) {
-    p.candidates.push_back({"c" + std::to_string(i), 100u + static_cast<unsigned>(i), ""});
+    p.candidates.push_back({"c" + std::to_string(i), ""});
   }
   return p;
 }
@@ -225,7 +225,7 @@ TEST_F(TunerTest, ChangedCodeOrAnotherDeviceTunesAnew) {
   EXPECT_EQ(tuned(problem_of(2)), Source::tuned);
   EXPECT_EQ(tuned(problem_of(2)), Source::stored);
   auto edited = problem_of(2);
-  edited.candidates[1].revision = 999;
+  edited.revision = "a changed generator";
   EXPECT_EQ(tuned(edited), Source::tuned);
   auto elsewhere = problem_of(2);
   elsewhere.scope = "another device";

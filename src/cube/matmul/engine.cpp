@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "cube/matmul/trial.hpp"
+#include "generator_revision.hpp"
 #include "kernel/hash.hpp"
 #include "trace/log.hpp"
 #include "trace/span.hpp"
@@ -101,27 +102,20 @@ tune::Problem Engine::tuning_problem(const Problem& problem, std::span<const Sch
   tune::Problem t;
   t.scope = backend_.client().properties().identity;
   t.key = fmt::format("{} threads {}", to_string(problem), machine_.threads);
-  for (const auto& s : schedules) {
-    tune::Candidate c;
-    c.name = s.name();
-    c.skip = unsuitable(problem, s);
-    t.candidates.push_back(std::move(c));
-  }
+  t.revision = STRATA_GENERATOR_REVISION;
+  for (const auto& s : schedules) t.candidates.push_back({s.name(), unsuitable(problem, s)});
   return t;
 }
 
 Plan Engine::tuned(const Problem& problem, const Operands& operands, tune::TuneRecord* record) {
   const auto schedules = candidates(problem, machine_);
-  auto t = tuning_problem(problem, schedules);
-  std::vector<Plan> plans;
-  for (std::size_t i = 0; i < schedules.size(); ++i) {
-    plans.push_back(plan(problem, schedules[i]));
-    t.candidates[i].revision = plans.back().program.handle->hash().low;
-  }
+  const auto t = tuning_problem(problem, schedules);
   std::shared_ptr<const tune::TuneRecord> found;
   std::vector<std::size_t> order;
   if (operands.real) {
-    MatmulTrial trial(backend_, problem, operands, plans, machine_, roofline_);
+    MatmulTrial trial(
+        backend_, problem, operands, machine_, schedules,
+        [&](std::size_t i) { return plan(problem, schedules[i]); }, roofline_);
     const auto choice = tuner_.choose(t, trial);
     found = choice.record;
     order = choice.order;
@@ -138,7 +132,7 @@ Plan Engine::tuned(const Problem& problem, const Operands& operands, tune::TuneR
       tuner_.reject(t, schedules[i].name(), why);
       continue;
     }
-    return plans[i];
+    return plan(problem, schedules[i]);
   }
   return plan(problem, naive_schedule(machine_));
 }

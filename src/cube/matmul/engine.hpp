@@ -42,6 +42,8 @@ class Engine {
   void run(const Problem& problem, const Operands& operands);
   /// What `run` does from the third call of the problem on, with the record behind it.
   std::pair<Plan, tune::TuneRecord> settle(const Problem& problem, const Operands& operands);
+  /// The kernel of `schedule`, recorded unless it is known.
+  Plan plan(const Problem& problem, const Schedule& schedule);
 
   const Machine& machine() const { return machine_; }
   tune::Tuner& tuner() { return tuner_; }
@@ -60,7 +62,6 @@ class Engine {
   using Order = std::list<std::pair<KernelKey, Entry>>;
 
   Entry& entry_of(const Problem& problem);
-  Plan plan(const Problem& problem, const Schedule& schedule);
   /// For shapes that have no kernel of their own yet.
   Plan general(const Problem& problem);
   bool settles_at_once(const Problem& problem);

@@ -117,31 +117,45 @@ kernel::Kernel build_row_sampler(DType dtype) {
 }
 
 MatmulTrial::MatmulTrial(CubeBackend& backend, const Problem& problem, const Operands& operands,
-                         std::span<const Plan> plans, const Machine& machine, tune::Roofline& roofline)
+                         const Machine& machine, std::span<const Schedule> schedules,
+                         std::function<Plan(std::size_t)> plan, tune::Roofline& roofline)
     : backend_(backend),
       client_(backend.client()),
       problem_(problem),
       operands_(operands),
-      plans_(plans),
       machine_(machine),
+      plan_(std::move(plan)),
+      plans_(schedules.size()),
       roofline_(roofline),
       rows_(sample_of(problem)) {
   std::int64_t largest = 0;
-  for (const auto& p : plans) largest = std::max(largest, p.workspace);
+  for (const auto& s : schedules) {
+    if (unsuitable(problem, s).empty()) largest = std::max(largest, launch_shape(problem, s).workspace);
+  }
   if (largest > 0) {
     workspace_ =
         client_.allocate(static_cast<std::size_t>(largest) * kernel::size_of(accumulator(problem.dtype)));
   }
 }
 
+const Plan& MatmulTrial::plan_of(std::size_t i) {
+  if (!plans_[i]) plans_[i] = plan_(i);
+  return *plans_[i];
+}
+
 void MatmulTrial::prepare(std::span<const std::size_t> group) {
   std::vector<runtime::ProgramRef> programs;
-  for (const auto i : group) programs.push_back(plans_[i].program.handle);
+  for (const auto i : group) {
+    try {
+      programs.push_back(plan_of(i).program.handle);
+    } catch (const CompileError&) {  // comes again, and is kept, when the candidate is checked
+    }
+  }
   client_.precompile(programs);
 }
 
 runtime::Launch MatmulTrial::launch_of(std::size_t i) {
-  const auto& plan = plans_[i];
+  const auto& plan = plan_of(i);
   auto shape = launch_shape(problem_, plan.schedule);
   runtime::Launch l{
       plan.program.handle, {plan.cubes_x, plan.cubes_y, 1}, operands_.buffers, std::move(shape.scalars)};

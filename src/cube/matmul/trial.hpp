@@ -1,6 +1,7 @@
 /// Compiling, checking and measuring the candidates of one product on its real inputs.
 #pragma once
 
+#include <functional>
 #include <optional>
 
 #include "cube/matmul/engine.hpp"
@@ -21,8 +22,10 @@ kernel::Kernel build_row_sampler(DType dtype);
 
 class MatmulTrial final : public tune::Trial {
  public:
-  MatmulTrial(CubeBackend& backend, const Problem& problem, const Operands& operands,
-              std::span<const Plan> plans, const Machine& machine, tune::Roofline& roofline);
+  /// `plan(i)` records the kernel of candidate `i`; asked for when it is first needed.
+  MatmulTrial(CubeBackend& backend, const Problem& problem, const Operands& operands, const Machine& machine,
+              std::span<const Schedule> schedules, std::function<Plan(std::size_t)> plan,
+              tune::Roofline& roofline);
 
   void prepare(std::span<const std::size_t> group) override;
   void check(std::size_t i) override;
@@ -32,6 +35,7 @@ class MatmulTrial final : public tune::Trial {
 
  private:
   using Bytes = std::shared_ptr<const std::byte>;
+  const Plan& plan_of(std::size_t i);
   runtime::Launch launch_of(std::size_t i);
   void make_reference();
   /// Sampled rows of output `o`, which are then overwritten.
@@ -41,8 +45,9 @@ class MatmulTrial final : public tune::Trial {
   runtime::Client& client_;
   const Problem& problem_;
   const Operands& operands_;
-  std::span<const Plan> plans_;
   const Machine& machine_;
+  const std::function<Plan(std::size_t)> plan_;
+  std::vector<std::optional<Plan>> plans_;  ///< of the candidates asked for
   tune::Roofline& roofline_;
   const RowSample rows_;
   runtime::BufferRef workspace_;
