@@ -1,5 +1,5 @@
-# strata_revision(layer header macro [PREFIX text] FILES file...): a header for the layer that defines `macro` as a
-# hash of the files, so that what they produced earlier and was stored can be told from what they produce now.
+# strata_revision(layer header macro PREFIX text FILES file...): a header for the layer that defines `macro` as the text
+# and a hash of the files, so that what they produced earlier and was stored can be told from what they produce now.
 if(CMAKE_SCRIPT_MODE_FILE)
   set(all "")
   foreach(file ${FILES})
@@ -10,7 +10,7 @@ if(CMAKE_SCRIPT_MODE_FILE)
   string(SUBSTRING ${revision} 0 16 revision)
   file(CONFIGURE OUTPUT ${OUT} @ONLY CONTENT [[
 #pragma once
-#define @MACRO@ "@PREFIX@@revision@"
+#define @MACRO@ "@PREFIX@ @revision@"
 ]])
   return()
 endif()
