@@ -34,6 +34,12 @@ class STRATA_API DTypeError : public UserError {
   using UserError::UserError;
   ~DTypeError() override;
 };
+/// An index, which is data, lies outside its axis.
+class STRATA_API IndexError : public UserError {
+ public:
+  using UserError::UserError;
+  ~IndexError() override;
+};
 /// Operands live on different devices, or a device does not exist on this machine.
 class STRATA_API DeviceError : public UserError {
  public:

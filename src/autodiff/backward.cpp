@@ -43,6 +43,7 @@ class SweepStep final : public Step {
   SweepStep(Sweep& sweep, const Node& node, ValueRef gradient)
       : sweep_(sweep), node_(node), gradient_(std::move(gradient)) {}
   const ValueRef& gradient() const override { return gradient_; }
+  std::size_t inputs() const override { return node_.edges().size(); }
   bool needs(std::size_t i) const override { return static_cast<bool>(node_.edges()[i].parent); }
   const op::TensorType& input_type(std::size_t i) const override { return node_.edges()[i].parent->type; }
   ValueRef input(std::size_t i) override { return sweep_.recomputed().get(node_.edges()[i].saved); }

@@ -4,14 +4,20 @@ namespace strata::autodiff {
 
 bool is_memory_bound(const op::Operation& op) {
   return std::visit(
-      op::Overload{[](const op::Fill&) { return true; }, [](const op::Iota&) { return true; },
-                   [](const op::Random&) { return false; }, [](const op::Unary&) { return true; },
-                   [](const op::Binary&) { return true; }, [](const op::Compare&) { return true; },
-                   [](const op::Where&) { return true; }, [](const op::Cast&) { return true; },
-                   [](const op::Matmul&) { return false; }, [](const op::Reduce&) { return false; },
-                   [](const op::Reshape&) { return true; }, [](const op::Permute&) { return true; },
-                   [](const op::Expand&) { return true; }, [](const op::Slice&) { return true; },
-                   [](const op::Flip&) { return true; }, [](const op::Cat&) { return true; }},
+      op::Overload{[](const op::Fill&) { return true; },        [](const op::Iota&) { return true; },
+                   [](const op::Random&) { return false; },     [](const op::Unary&) { return true; },
+                   [](const op::Binary&) { return true; },      [](const op::Compare&) { return true; },
+                   [](const op::Where&) { return true; },       [](const op::Cast&) { return true; },
+                   [](const op::Matmul&) { return false; },     [](const op::Reduce&) { return false; },
+                   [](const op::ArgReduce&) { return false; },  [](const op::ArgSort&) { return false; },
+                   [](const op::Cumulative&) { return false; }, [](const op::Softmax&) { return false; },
+                   [](const op::Norm&) { return false; },       [](const op::Gather&) { return true; },
+                   [](const op::Scatter&) { return false; },    [](const op::SliceAssign&) { return true; },
+                   [](const op::Conv&) { return false; },       [](const op::Pool&) { return false; },
+                   [](const op::ArgPool&) { return false; },    [](const op::Unfold&) { return true; },
+                   [](const op::Reshape&) { return true; },     [](const op::Permute&) { return true; },
+                   [](const op::Expand&) { return true; },      [](const op::Slice&) { return true; },
+                   [](const op::Flip&) { return true; },        [](const op::Cat&) { return true; }},
       op);
 }
 

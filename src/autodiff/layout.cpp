@@ -49,6 +49,7 @@ Saves saves(const op::Permute&, InputSet) { return {}; }
 Saves saves(const op::Expand&, InputSet) { return {}; }
 Saves saves(const op::Slice&, InputSet) { return {}; }
 Saves saves(const op::Flip&, InputSet) { return {}; }
+Saves saves(const op::Unfold&, InputSet) { return {}; }
 
 void differentiate(const op::Reshape&, Step& step) {
   step.give(0, bridge::reshape(step.gradient(), step.input_type(0).shape));
@@ -78,6 +79,26 @@ void differentiate(const op::Slice& op, Step& step) {
 }
 
 void differentiate(const op::Flip& op, Step& step) { step.give(0, bridge::flip(step.gradient(), op.axes)); }
+
+/// Every element gets the sum over the windows that hold it.
+void differentiate(const op::Unfold& op, Step& step) {
+  const auto& shape = step.input_type(0).shape;
+  const auto& g = step.gradient();
+  const auto windows = g->shape[op.axis];
+  Axes order;  // the entries of a window next to the windows
+  Shape flat = shape;
+  flat[op.axis] = windows * op.size;
+  for (int i = 0; i < shape.rank(); ++i) {
+    order.push_back(i);
+    if (i == op.axis) order.push_back(shape.rank());
+  }
+  auto& home = g->backend;
+  const auto first = bridge::iota(home, windows, DType::i64, 0, op.step);
+  const auto within = bridge::iota(home, op.size, DType::i64, 0, 1);
+  const auto index = bridge::reshape(bridge::add(bridge::reshape(first, {windows, 1}), within), {-1});
+  step.give(0, bridge::select_assign(zeros(g, shape), op.axis, index,
+                                     bridge::reshape(bridge::permute(g, order), flat), op::ScatterMode::add));
+}
 
 void differentiate(const CatParts& op, Step& step) {
   const auto& g = step.gradient();

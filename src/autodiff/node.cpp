@@ -23,7 +23,15 @@ constexpr std::size_t arity<op::Binary> = 2;
 template <>
 constexpr std::size_t arity<op::Matmul> = 2;
 template <>
+constexpr std::size_t arity<op::Gather> = 2;
+template <>
+constexpr std::size_t arity<op::SliceAssign> = 2;
+template <>
+constexpr std::size_t arity<op::Conv> = 2;
+template <>
 constexpr std::size_t arity<op::Where> = 3;
+template <>
+constexpr std::size_t arity<op::Scatter> = 3;
 
 InputSet tracked_of(backend::Inputs inputs) {
   InputSet tracked = 0;
@@ -43,6 +51,9 @@ NodeRef record(const op::Operation& op, backend::Inputs inputs, const ValueRef& 
           CatParts parts{family.axis, {}};
           for (const auto& input : inputs) parts.extents.push_back(input->shape[family.axis]);
           return make(std::move(parts), inputs, std::vector<Edge>(inputs.size()), {}, output, depth, recipe);
+        } else if constexpr (std::same_as<Family, op::Norm>) {
+          return make(family, inputs, std::vector<Edge>(inputs.size()), saves(family, tracked_of(inputs)),
+                      output, depth, recipe);
         } else {
           return make(family, inputs, std::array<Edge, arity<Family>>{}, saves(family, tracked_of(inputs)),
                       output, depth, recipe);

@@ -6,8 +6,8 @@
 ///
 /// Where a derivative does not exist: abs has 0 at 0, staircases have 0 everywhere. max and min of two give
 /// half to each of two equal operands, and nothing to either when one is NaN; reduced max and min share
-/// evenly among all equal elements. 0^b counts as constant in b >= 0. prod never divides, so it is right at
-/// zeros.
+/// evenly among all equal elements, a pooled or running maximum goes to one. 0^b counts as constant in b >=
+/// 0. prod never divides, so it is right at zeros.
 #pragma once
 
 #include <cstdint>
@@ -36,6 +36,7 @@ class Step {
   virtual const ValueRef& gradient() const = 0;
   /// True when input i is tracked, so that `give(i, ...)` is wanted.
   virtual bool needs(std::size_t i) const = 0;
+  virtual std::size_t inputs() const = 0;
   /// Of a tracked input.
   virtual const op::TensorType& input_type(std::size_t i) const = 0;
   /// What `saves` asked for.
@@ -55,8 +56,10 @@ class Step {
 
 /// Families whose output never depends smoothly on an input: nothing is ever recorded for them.
 template <class Family>
-concept Constant = std::same_as<Family, op::Fill> || std::same_as<Family, op::Iota> ||
-    std::same_as<Family, op::Random> || std::same_as<Family, op::Compare>;
+concept Constant =
+    std::same_as<Family, op::Fill> || std::same_as<Family, op::Iota> || std::same_as<Family, op::Random> ||
+    std::same_as<Family, op::Compare> || std::same_as<Family, op::ArgReduce> ||
+    std::same_as<Family, op::ArgSort> || std::same_as<Family, op::ArgPool>;
 
 // `tracked` says which inputs are.
 Saves saves(const op::Unary& op, InputSet tracked);
@@ -65,11 +68,20 @@ Saves saves(const op::Where& op, InputSet tracked);
 Saves saves(const op::Cast& op, InputSet tracked);
 Saves saves(const op::Matmul& op, InputSet tracked);
 Saves saves(const op::Reduce& op, InputSet tracked);
+Saves saves(const op::Cumulative& op, InputSet tracked);
+Saves saves(const op::Softmax& op, InputSet tracked);
+Saves saves(const op::Norm& op, InputSet tracked);
+Saves saves(const op::Gather& op, InputSet tracked);
+Saves saves(const op::Scatter& op, InputSet tracked);
+Saves saves(const op::SliceAssign& op, InputSet tracked);
+Saves saves(const op::Conv& op, InputSet tracked);
+Saves saves(const op::Pool& op, InputSet tracked);
 Saves saves(const op::Reshape& op, InputSet tracked);
 Saves saves(const op::Permute& op, InputSet tracked);
 Saves saves(const op::Expand& op, InputSet tracked);
 Saves saves(const op::Slice& op, InputSet tracked);
 Saves saves(const op::Flip& op, InputSet tracked);
+Saves saves(const op::Unfold& op, InputSet tracked);
 
 void differentiate(const op::Unary& op, Step& step);
 void differentiate(const op::Binary& op, Step& step);
@@ -77,11 +89,20 @@ void differentiate(const op::Where& op, Step& step);
 void differentiate(const op::Cast& op, Step& step);
 void differentiate(const op::Matmul& op, Step& step);
 void differentiate(const op::Reduce& op, Step& step);
+void differentiate(const op::Cumulative& op, Step& step);
+void differentiate(const op::Softmax& op, Step& step);
+void differentiate(const op::Norm& op, Step& step);
+void differentiate(const op::Gather& op, Step& step);
+void differentiate(const op::Scatter& op, Step& step);
+void differentiate(const op::SliceAssign& op, Step& step);
+void differentiate(const op::Conv& op, Step& step);
+void differentiate(const op::Pool& op, Step& step);
 void differentiate(const op::Reshape& op, Step& step);
 void differentiate(const op::Permute& op, Step& step);
 void differentiate(const op::Expand& op, Step& step);
 void differentiate(const op::Slice& op, Step& step);
 void differentiate(const op::Flip& op, Step& step);
+void differentiate(const op::Unfold& op, Step& step);
 
 /// Cat saves no tensors, only where each input lies along the axis.
 struct CatParts {

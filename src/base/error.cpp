@@ -8,6 +8,7 @@ Error::~Error() = default;
 UserError::~UserError() = default;
 ShapeError::~ShapeError() = default;
 DTypeError::~DTypeError() = default;
+IndexError::~IndexError() = default;
 DeviceError::~DeviceError() = default;
 ArgumentError::~ArgumentError() = default;
 RuntimeError::~RuntimeError() = default;

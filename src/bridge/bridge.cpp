@@ -100,6 +100,84 @@ ValueRef cat(const std::vector<ValueRef>& xs, int axis) {
   return std::move(backend::execute(op::Cat{normalise_axis(axis, xs[0]->shape.rank(), "cat")}, xs)[0]);
 }
 
+ValueRef arg_reduce(op::ExtremumKind kind, const ValueRef& x, int axis, bool keep_dims) {
+  return run1(op::ArgReduce{kind, normalise_axis(axis, x->shape.rank(), "arg_reduce"), keep_dims}, x);
+}
+ValueRef argsort(const ValueRef& x, int axis, bool descending, std::int64_t count) {
+  return run1(op::ArgSort{normalise_axis(axis, x->shape.rank(), "argsort"), descending, count}, x);
+}
+ValueRef cumulative(op::CumulativeKind kind, const ValueRef& x, int axis) {
+  return run1(op::Cumulative{kind, normalise_axis(axis, x->shape.rank(), "cumulative")}, x);
+}
+ValueRef softmax(const ValueRef& x, int axis, bool log) {
+  return run1(op::Softmax{normalise_axis(axis, x->shape.rank(), "softmax"), log}, x);
+}
+ValueRef norm(op::NormKind kind, const ValueRef& x, const std::vector<ValueRef>& parameters, double eps) {
+  std::vector<ValueRef> inputs{x};
+  inputs.insert(inputs.end(), parameters.begin(), parameters.end());
+  return std::move(backend::execute(op::Norm{kind, eps}, inputs)[0]);
+}
+
+ValueRef gather(const ValueRef& x, int axis, const ValueRef& index) {
+  return run(op::Gather{normalise_axis(axis, x->shape.rank(), "gather")}, {x, index});
+}
+ValueRef scatter(const ValueRef& x, int axis, const ValueRef& index, const ValueRef& source,
+                 op::ScatterMode mode) {
+  return run(op::Scatter{normalise_axis(axis, x->shape.rank(), "scatter"), mode}, {x, index, source});
+}
+
+namespace {
+
+/// An index of one axis, seen as one that has the extents of x on the others.
+ValueRef along(const ValueRef& x, int axis, const ValueRef& index, std::string_view op) {
+  if (index->shape.rank() != 1) {
+    throw ShapeError("[" + std::string(op) + "] the index must have rank 1, not shape " +
+                     index->shape.to_string());
+  }
+  Shape column = Shape::filled(x->shape.rank() - axis, 1), full = x->shape;
+  column[0] = full[axis] = index->shape[0];
+  return expand(reshape(index, column), full);
+}
+
+}  // namespace
+
+ValueRef select(const ValueRef& x, int axis, const ValueRef& index) {
+  axis = normalise_axis(axis, x->shape.rank(), "select");
+  return gather(x, axis, along(x, axis, index, "select"));
+}
+ValueRef select_assign(const ValueRef& x, int axis, const ValueRef& index, const ValueRef& source,
+                       op::ScatterMode mode) {
+  axis = normalise_axis(axis, x->shape.rank(), "select_assign");
+  return scatter(x, axis, along(x, axis, index, "select_assign"), source, mode);
+}
+ValueRef slice_assign(const ValueRef& x, const Dims& start, const Dims& stop, const Dims& step,
+                      const ValueRef& source) {
+  return run(op::SliceAssign{start, stop, step}, {x, source});
+}
+ValueRef pad(const ValueRef& x, const Dims& before, const Dims& after, Number value) {
+  Shape shape = x->shape;
+  Dims stop = x->shape;
+  bool good = before.rank() == shape.rank() && after.rank() == shape.rank();
+  for (int i = 0; good && i < shape.rank(); ++i) {
+    good = before[i] >= 0 && after[i] >= 0 && !__builtin_add_overflow(shape[i], before[i], &stop[i]) &&
+           !__builtin_add_overflow(stop[i], after[i], &shape[i]);
+  }
+  if (!good) {
+    throw ShapeError("[pad] before " + before.to_string() + " and after " + after.to_string() +
+                     " need one entry of at least 0 for each axis of " + x->shape.to_string());
+  }
+  if (shape == x->shape) return x;
+  const auto around = expand(scalar_like(x, value), shape);
+  return slice_assign(around, before, stop, Dims::filled(shape.rank(), 1), x);
+}
+ValueRef unfold(const ValueRef& x, int axis, std::int64_t size, std::int64_t step) {
+  return run1(op::Unfold{normalise_axis(axis, x->shape.rank(), "unfold"), size, step}, x);
+}
+
+ValueRef conv(const op::Conv& op, const ValueRef& x, const ValueRef& weight) { return run(op, {x, weight}); }
+ValueRef pool(const op::Pool& op, const ValueRef& x) { return run1(op, x); }
+ValueRef arg_pool(const op::ArgPool& op, const ValueRef& x) { return run1(op, x); }
+
 ValueRef sum_to(const ValueRef& x, const Shape& shape) {
   if (x->shape == shape) return x;
   const int lead = x->shape.rank() - shape.rank();

@@ -49,6 +49,31 @@ ValueRef slice(const ValueRef& x, const Dims& start, const Dims& stop, const Dim
 ValueRef flip(const ValueRef& x, const Axes& axes);
 ValueRef cat(const std::vector<ValueRef>& xs, int axis);
 
+ValueRef arg_reduce(op::ExtremumKind kind, const ValueRef& x, int axis, bool keep_dims);
+ValueRef argsort(const ValueRef& x, int axis, bool descending, std::int64_t count = -1);
+ValueRef cumulative(op::CumulativeKind kind, const ValueRef& x, int axis);
+ValueRef softmax(const ValueRef& x, int axis, bool log);
+/// `parameters`: weight and bias, one of them or none.
+ValueRef norm(op::NormKind kind, const ValueRef& x, const std::vector<ValueRef>& parameters, double eps);
+
+ValueRef gather(const ValueRef& x, int axis, const ValueRef& index);
+ValueRef scatter(const ValueRef& x, int axis, const ValueRef& index, const ValueRef& source,
+                 op::ScatterMode mode);
+/// Entries `index` [n] of `axis`: gather with an index that is the same everywhere else.
+ValueRef select(const ValueRef& x, int axis, const ValueRef& index);
+/// Scatters whole entries of `axis`; source has n entries there.
+ValueRef select_assign(const ValueRef& x, int axis, const ValueRef& index, const ValueRef& source,
+                       op::ScatterMode mode);
+ValueRef slice_assign(const ValueRef& x, const Dims& start, const Dims& stop, const Dims& step,
+                      const ValueRef& source);
+/// `before` and `after` entries of `value` around x on every axis.
+ValueRef pad(const ValueRef& x, const Dims& before, const Dims& after, Number value);
+ValueRef unfold(const ValueRef& x, int axis, std::int64_t size, std::int64_t step);
+
+ValueRef conv(const op::Conv& op, const ValueRef& x, const ValueRef& weight);
+ValueRef pool(const op::Pool& op, const ValueRef& x);
+ValueRef arg_pool(const op::ArgPool& op, const ValueRef& x);
+
 /// Sums x down to `shape`, from which it was broadcast: the gradient of broadcasting.
 ValueRef sum_to(const ValueRef& x, const Shape& shape);
 

@@ -5,10 +5,12 @@
 #include <fmt/format.h>
 
 #include "base/detached.hpp"
+#include "bridge/expand.hpp"
 #include "cube/elementwise.hpp"
 #include "cube/matmul/matmul.hpp"
 #include "cube/reduce.hpp"
 #include "cube/transpose.hpp"
+#include "strata/error.hpp"
 #include "trace/span.hpp"
 
 namespace strata::cube {
@@ -59,10 +61,11 @@ base::Detached deliver(Future<std::shared_ptr<const std::byte>> bytes, DType dty
 
 }  // namespace
 
-CubeBackend::CubeBackend(runtime::Client& client)
+CubeBackend::CubeBackend(runtime::Client& client, backend::HostExecute host)
     : client_(client),
       name_(fmt::format("cube<{}<{}>>", client.properties().runtime, client.properties().compiler)),
       target_(target_of(client.properties())),
+      host_(std::move(host)),
       kernels_(client) {}
 
 backend::Values CubeBackend::execute(const op::Operation& op, backend::Inputs inputs) {
@@ -72,6 +75,8 @@ backend::Values CubeBackend::execute(const op::Operation& op, backend::Inputs in
   const auto layout = [&](const op::View& v) {
     return backend::Values(view(static_cast<const CubeValue&>(*inputs[0]), v));
   };
+  if (bridge::expands(op)) return backend::Values(bridge::expand(op, inputs));
+  const auto host = [&] { return backend::Values(on_host(op, inputs, types[0])); };
   const auto input_view = [&] { return static_cast<const CubeValue&>(*inputs[0]).view(); };
   return std::visit(
       op::Overload{
@@ -79,6 +84,12 @@ backend::Values CubeBackend::execute(const op::Operation& op, backend::Inputs in
           [&](const op::Expand& o) { return layout(op::expanded(input_view(), o)); },
           [&](const op::Slice& o) { return layout(op::sliced(input_view(), o)); },
           [&](const op::Flip& o) { return layout(op::flipped(input_view(), o)); },
+          [&](const op::Unfold& o) { return layout(op::unfolded(input_view(), o)); },
+          [&](const op::SliceAssign& o) { return backend::Values(slice_assign(o, inputs, types[0])); },
+          [&](const op::ArgReduce&) { return host(); }, [&](const op::ArgSort&) { return host(); },
+          [&](const op::Cumulative&) { return host(); }, [&](const op::Gather&) { return host(); },
+          [&](const op::Scatter&) { return host(); }, [&](const op::Conv&) { return host(); },
+          [&](const op::Pool&) { return host(); }, [&](const op::ArgPool&) { return host(); },
           [&](const op::Reshape& o) { return backend::Values(reshape(o, cube_ref(inputs[0]))); },
           [&](const op::Cat& o) { return backend::Values(cat(o, inputs, types[0])); },
           [&](const op::Reduce& o) { return backend::Values(reduce(o, cube_ref(inputs[0]), types[0])); },
@@ -181,6 +192,43 @@ CubeRef CubeBackend::cat(const op::Cat& op, backend::Inputs inputs, const op::Te
     const CubeRef source = cube_ref(input), target = view(*out, op::sliced(out->view(), part));
     run_elementwise(copy_block(backend::type_of(*input)), {&source, 1}, {&target, 1});
   }
+  return out;
+}
+
+CubeRef CubeBackend::slice_assign(const op::SliceAssign& op, backend::Inputs inputs,
+                                  const op::TensorType& type) {
+  auto out = copy(static_cast<const CubeValue&>(*inputs[0]));
+  const CubeRef source = cube_ref(inputs[1]);
+  if (source->shape.product() == 0) return out;
+  const CubeRef target = view(*out, op::sliced(out->view(), {op.start, op.stop, op.step}));
+  run_elementwise(copy_block({type.dtype, source->shape}), {&source, 1}, {&target, 1});
+  return out;
+}
+
+CubeRef CubeBackend::on_host(const op::Operation& op, backend::Inputs inputs, const op::TensorType& type) {
+  auto out = allocate(type);
+  if (type.shape.product() == 0) return out;
+  if (planning_) {
+    planning_->push_back({fmt::format("{} (on the host)", op::name_of(op)), nullptr, {1, 1, 1}});
+    return out;
+  }
+  if (!host_) {
+    throw RuntimeError(fmt::format("[{}] {} has no kernel for {}, and no host to compute it", op::name_of(op),
+                                   name_, type.to_string()));
+  }
+  runtime::HostCall call{std::string(op::name_of(op)), {}, {out->buffer}, {}};
+  std::vector<backend::HostTensor> tensors;
+  for (const auto& input : inputs) {
+    const auto value = cube_ref(input);
+    tensors.push_back({value->dtype, value->view(), nullptr, value->buffer->bytes()});
+    call.inputs.push_back(value->buffer);
+  }
+  call.run = [this, op, tensors = std::move(tensors)](std::span<const std::byte* const> bytes,
+                                                      std::span<std::byte* const> outputs) mutable {
+    for (std::size_t i = 0; i < tensors.size(); ++i) tensors[i].data = bytes[i];
+    host_(op, tensors, outputs[0]);
+  };
+  client_.host_call(std::move(call));
   return out;
 }
 

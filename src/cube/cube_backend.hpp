@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "backend/backend.hpp"
+#include "backend/host.hpp"
 #include "cube/block.hpp"
 #include "cube/cube_value.hpp"
 #include "cube/kernel_cache.hpp"
@@ -24,16 +25,17 @@ namespace matmul {
 class Engine;
 }
 
-/// One kernel launch of a plan.
+/// One kernel launch of a plan, or a call of the host.
 struct PlannedLaunch {
   std::string kernel_name;
-  std::shared_ptr<const kernel::Kernel> ir;
+  std::shared_ptr<const kernel::Kernel> ir;  ///< null: the host computes it
   std::array<std::uint32_t, 3> cubes{1, 1, 1};
 };
 
 class CubeBackend final : public backend::Backend {
  public:
-  explicit CubeBackend(runtime::Client& client);
+  /// `host` runs the operations that this backend has no kernel for; without it they throw RuntimeError.
+  explicit CubeBackend(runtime::Client& client, backend::HostExecute host = {});
 
   backend::Values execute(const op::Operation& op, backend::Inputs inputs) override;
   /// Runs a block on values of the types of `block.inputs`; one result for each of its outputs.
@@ -69,11 +71,14 @@ class CubeBackend final : public backend::Backend {
   void run_elementwise(const Block& block, std::span<const CubeRef> inputs, std::span<const CubeRef> outputs);
   CubeRef reduce(const op::Reduce& op, const CubeRef& input, const op::TensorType& type);
   CubeRef cat(const op::Cat& op, backend::Inputs inputs, const op::TensorType& type);
+  CubeRef slice_assign(const op::SliceAssign& op, backend::Inputs inputs, const op::TensorType& type);
+  CubeRef on_host(const op::Operation& op, backend::Inputs inputs, const op::TensorType& type);
   CubeRef reshape(const op::Reshape& op, const CubeRef& input);
 
   runtime::Client& client_;
   const std::string name_;
   const Target target_;
+  const backend::HostExecute host_;
   KernelCache kernels_;
   std::shared_ptr<matmul::Engine> matmul_engine_;
   std::vector<PlannedLaunch>* planning_ =

@@ -41,7 +41,7 @@ const Entry& flex() {
 
 const Entry& cpu() {
   static const Entry& entry = [&]() -> const Entry& {
-    auto* cube = new cube::CubeBackend(runtime::cpu::client());
+    auto* cube = new cube::CubeBackend(runtime::cpu::client(), flex::execute_on_host);
     auto* fusion = new fusion::Fusion(*cube, "DSU-cpu");
     return add_locked(
         std::make_unique<Entry>(*fusion, "Cpu", nullptr, Checkpointing::disabled, &cube->client()));

@@ -7,10 +7,14 @@
 
 #include "flex/creation.hpp"
 #include "flex/elementwise.hpp"
+#include "flex/index.hpp"
 #include "flex/kernels.hpp"
 #include "flex/layout.hpp"
 #include "flex/matmul.hpp"
+#include "flex/normalise.hpp"
+#include "flex/order.hpp"
 #include "flex/reduce.hpp"
+#include "flex/window.hpp"
 #include "trace/span.hpp"
 
 namespace strata::flex {
@@ -54,6 +58,20 @@ Future<TensorData> Flex::into_data(const backend::ValueRef& value) {
 Flex& instance() {
   static auto* flex = new Flex;  // tensors may outlive every static object
   return *flex;
+}
+
+void execute_on_host(const op::Operation& op, std::span<const backend::HostTensor> inputs,
+                     std::byte* output) {
+  auto& home = instance();
+  std::vector<backend::ValueRef> values;
+  for (const auto& in : inputs) {
+    const auto elements = static_cast<std::int64_t>(in.bytes / size_of(in.dtype));
+    const std::shared_ptr<const std::byte> borrowed(std::shared_ptr<void>(), in.data);
+    values.push_back(FlexValue::view_of(*FlexValue::share(home, {in.dtype, {elements}}, borrowed), in.view));
+  }
+  const auto result = contiguous(flex(home.execute(op, values)[0]), "execute_on_host");
+  const auto bytes = static_cast<std::size_t>(result->size()) * size_of(result->dtype);
+  if (bytes > 0) std::memcpy(output, result->data(), bytes);
 }
 
 std::string description() {

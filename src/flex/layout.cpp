@@ -32,6 +32,11 @@ FlexRef run(const op::Flip& op, backend::Inputs inputs, const op::TensorType&) {
   return FlexValue::view_of(x, op::flipped(x.view(), op));
 }
 
+FlexRef run(const op::Unfold& op, backend::Inputs inputs, const op::TensorType&) {
+  const auto& x = flex(inputs[0]);
+  return FlexValue::view_of(x, op::unfolded(x.view(), op));
+}
+
 FlexRef run(const op::Cat& op, backend::Inputs inputs, const op::TensorType& type) {
   auto out = FlexValue::make(inputs[0]->backend, type, "cat");
   const auto strides = out->strides();

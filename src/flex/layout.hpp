@@ -10,6 +10,7 @@ FlexRef run(const op::Permute& op, backend::Inputs inputs, const op::TensorType&
 FlexRef run(const op::Expand& op, backend::Inputs inputs, const op::TensorType& type);
 FlexRef run(const op::Slice& op, backend::Inputs inputs, const op::TensorType& type);
 FlexRef run(const op::Flip& op, backend::Inputs inputs, const op::TensorType& type);
+FlexRef run(const op::Unfold& op, backend::Inputs inputs, const op::TensorType& type);
 FlexRef run(const op::Cat& op, backend::Inputs inputs, const op::TensorType& type);
 
 }  // namespace strata::flex

@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "bridge/expand.hpp"
 #include "trace/span.hpp"
 
 namespace strata::fusion {
@@ -26,6 +27,7 @@ backend::Values Fusion::execute(const op::Operation& op, backend::Inputs inputs)
   trace::Span span("fusion", "execute");
   if (span.recording()) span.field("op", op::name_of(op));
   const auto types = backend::infer(op, inputs, name_);
+  if (bridge::expands(op)) return backend::Values(bridge::expand(op, inputs));
   STRATA_CHECK(types.size() == 1);  // no family of several outputs is queued as one value yet
   const FusionRef v(new FusionValue(*this, types[0], op, inputs));
   v->stream = this_stream();

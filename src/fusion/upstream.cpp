@@ -14,20 +14,35 @@ using State = FusionValue::State;
 enum class Role { constant, elementwise, matmul, alone };
 
 Role role_of(const op::Operation& op) {
-  return std::visit(
-      op::Overload{
-          [](const op::Fill&) { return Role::constant; }, [](const op::Matmul&) { return Role::matmul; },
-          [](const op::Iota&) { return Role::elementwise; },
-          [](const op::Random&) { return Role::elementwise; },
-          [](const op::Unary&) { return Role::elementwise; },
-          [](const op::Binary&) { return Role::elementwise; },
-          [](const op::Compare&) { return Role::elementwise; },
-          [](const op::Where&) { return Role::elementwise; },
-          [](const op::Cast&) { return Role::elementwise; }, [](const op::Reduce&) { return Role::alone; },
-          [](const op::Reshape&) { return Role::alone; }, [](const op::Permute&) { return Role::alone; },
-          [](const op::Expand&) { return Role::alone; }, [](const op::Slice&) { return Role::alone; },
-          [](const op::Flip&) { return Role::alone; }, [](const op::Cat&) { return Role::alone; }},
-      op);
+  return std::visit(op::Overload{[](const op::Fill&) { return Role::constant; },
+                                 [](const op::Matmul&) { return Role::matmul; },
+                                 [](const op::Iota&) { return Role::elementwise; },
+                                 [](const op::Random&) { return Role::elementwise; },
+                                 [](const op::Unary&) { return Role::elementwise; },
+                                 [](const op::Binary&) { return Role::elementwise; },
+                                 [](const op::Compare&) { return Role::elementwise; },
+                                 [](const op::Where&) { return Role::elementwise; },
+                                 [](const op::Cast&) { return Role::elementwise; },
+                                 [](const op::Reduce&) { return Role::alone; },
+                                 [](const op::ArgReduce&) { return Role::alone; },
+                                 [](const op::ArgSort&) { return Role::alone; },
+                                 [](const op::Cumulative&) { return Role::alone; },
+                                 [](const op::Softmax&) { return Role::alone; },
+                                 [](const op::Norm&) { return Role::alone; },
+                                 [](const op::Gather&) { return Role::alone; },
+                                 [](const op::Scatter&) { return Role::alone; },
+                                 [](const op::SliceAssign&) { return Role::alone; },
+                                 [](const op::Conv&) { return Role::alone; },
+                                 [](const op::Pool&) { return Role::alone; },
+                                 [](const op::ArgPool&) { return Role::alone; },
+                                 [](const op::Unfold&) { return Role::alone; },
+                                 [](const op::Reshape&) { return Role::alone; },
+                                 [](const op::Permute&) { return Role::alone; },
+                                 [](const op::Expand&) { return Role::alone; },
+                                 [](const op::Slice&) { return Role::alone; },
+                                 [](const op::Flip&) { return Role::alone; },
+                                 [](const op::Cat&) { return Role::alone; }},
+                    op);
 }
 
 /// Passes a device future's outcome on when it is there.

@@ -30,6 +30,13 @@ void shape_error(const Site& site, const std::string& what) { throw ShapeError(d
 void dtype_error(const Site& site, const std::string& what) { throw DTypeError(describe(site, what)); }
 void argument_error(const Site& site, const std::string& what) { throw ArgumentError(describe(site, what)); }
 
+void require_axis(const Site& site, int axis) {
+  const int rank = site.inputs[0].shape.rank();
+  if (axis < 0 || axis >= rank) {
+    shape_error(site, fmt::format("axis {} is not an axis of a rank {} tensor", axis, rank));
+  }
+}
+
 void check_size(const Site& site, const TensorType& t) {
   std::int64_t bytes = static_cast<std::int64_t>(size_of(t.dtype));
   bool overflow = false;

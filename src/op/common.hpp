@@ -62,6 +62,8 @@ struct Site {
 [[noreturn]] void dtype_error(const Site& site, const std::string& what);
 [[noreturn]] void argument_error(const Site& site, const std::string& what);
 
+/// Throws ShapeError unless `axis` is one of the first input's.
+void require_axis(const Site& site, int axis);
 /// Throws ShapeError when an extent is negative or the byte size of `t` does not fit 63 bits.
 void check_size(const Site& site, const TensorType& t);
 /// NumPy broadcasting of two shapes across ranks; extents of 0 count like any other (1 against 0 gives 0).

@@ -89,6 +89,24 @@ TensorTypes infer(const Flip& op, const Site& site) {
   return TensorTypes(in);
 }
 
+TensorTypes infer(const Unfold& op, const Site& site) {
+  require_axis(site, op.axis);
+  const auto& in = site.inputs[0];
+  const auto extent = in.shape[op.axis];
+  if (op.size < 1 || op.step < 1) {
+    argument_error(site, fmt::format("size {} and step {} must be at least 1", op.size, op.step));
+  }
+  if (op.size > extent) {
+    shape_error(
+        site, fmt::format("windows of {} do not fit axis {} of {}", op.size, op.axis, in.shape.to_string()));
+  }
+  TensorType out = in;
+  out.shape[op.axis] = (extent - op.size) / op.step + 1;
+  out.shape.push_back(op.size);
+  check_size(site, out);
+  return TensorTypes(out);
+}
+
 TensorTypes infer(const Cat& op, const Site& site) {
   const auto& first = site.inputs[0];
   if (op.axis < 0 || op.axis >= first.shape.rank()) {
@@ -163,6 +181,16 @@ bool is_contiguous(const View& v) {
     expected *= v.shape[i];
   }
   return true;
+}
+
+View unfolded(const View& v, const Unfold& op) {
+  View out = v;
+  const auto stride = v.strides[op.axis];
+  out.shape[op.axis] = (v.shape[op.axis] - op.size) / op.step + 1;
+  out.strides[op.axis] = stride * op.step;
+  out.shape.push_back(op.size);
+  out.strides.push_back(stride);
+  return out;
 }
 
 bool reshaped(const View& v, const Shape& to, View& out) {

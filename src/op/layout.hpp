@@ -30,6 +30,13 @@ struct Flip {
   Axes axes;
   bool operator==(const Flip&) const = default;
 };
+/// Windows of `size` entries, `step` apart, along `axis`: the axis becomes the windows, a new last axis the
+/// entries of a window. Windows may overlap.
+struct Unfold {
+  int axis = 0;
+  std::int64_t size = 1, step = 1;
+  bool operator==(const Unfold&) const = default;
+};
 /// Joins one or more tensors of equal dtype along `axis`.
 struct Cat {
   int axis = 0;
@@ -41,6 +48,7 @@ TensorTypes infer(const Permute&, const Site&);
 TensorTypes infer(const Expand&, const Site&);
 TensorTypes infer(const Slice&, const Site&);
 TensorTypes infer(const Flip&, const Site&);
+TensorTypes infer(const Unfold&, const Site&);
 TensorTypes infer(const Cat&, const Site&);
 
 /// The view of a strided tensor that a layout op describes, shared by every strided backend.
@@ -53,6 +61,7 @@ View permuted(const View&, const Permute&);
 View expanded(const View&, const Expand&);
 View sliced(const View&, const Slice&);
 View flipped(const View&, const Flip&);
+View unfolded(const View&, const Unfold&);
 /// True and `out` filled when the reshape needs no copy: merged axes are contiguous among themselves.
 bool reshaped(const View&, const Shape& to, View& out);
 /// Row-major without gaps, offset ignored; extents of 1 may have any stride; empty tensors count as

@@ -7,16 +7,21 @@
 
 #include "op/creation.hpp"
 #include "op/elementwise.hpp"
+#include "op/index.hpp"
 #include "op/layout.hpp"
 #include "op/matmul.hpp"
+#include "op/normalise.hpp"
+#include "op/order.hpp"
 #include "op/reduce.hpp"
+#include "op/window.hpp"
 
 namespace strata::op {
 
 /// The one vocabulary every layer speaks. A layer handles a family by an exhaustive std::visit, so that a
 /// family forgotten somewhere does not compile.
 using Operation = std::variant<Fill, Iota, Random, Unary, Binary, Compare, Where, Cast, Matmul, Reduce,
-                               Reshape, Permute, Expand, Slice, Flip, Cat>;
+                               ArgReduce, ArgSort, Cumulative, Softmax, Norm, Gather, Scatter, SliceAssign,
+                               Conv, Pool, ArgPool, Reshape, Permute, Expand, Slice, Flip, Unfold, Cat>;
 
 /// "add", "reduce_sum", "matmul".
 std::string_view name_of(const Operation&);

@@ -90,7 +90,16 @@ struct Launch {
   std::vector<std::int64_t> scalars;  ///< one per scalar parameter: its bits
 };
 
+/// Work of the host on device memory: for operations that a device has no kernel for.
+struct HostCall {
+  std::string name;
+  std::vector<BufferRef> inputs, outputs;
+  /// Gets the bytes of the inputs and writes those of the outputs. What it throws taints the outputs.
+  std::function<void(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs)> run;
+};
+
 struct Counters {
+  std::uint64_t host_calls = 0;
   std::uint64_t launches = 0, probe_launches = 0, compiles = 0, cache_hits = 0;
   std::uint64_t bytes_in_use = 0, bytes_reserved = 0, bytes_peak = 0;
 };
@@ -120,6 +129,8 @@ class Client {
     launch(Launch{
         std::move(program), cubes, {buffers.begin(), buffers.end()}, {scalars.begin(), scalars.end()}});
   }
+  /// Runs in order with the launches.
+  virtual void host_call(HostCall call) = 0;
   /// Seconds of each of `repetitions` launches, measured alone on the device and counted as probes. Blocks.
   /// Throws what made the program or a buffer fail. Logging and tracing are suspended, so they cannot change
   /// what is measured.

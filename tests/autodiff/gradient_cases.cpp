@@ -164,6 +164,123 @@ void add_layout(Collector& to) {
          {{2, 2}});
 }
 
+ValueRef indices(const ValueRef& like, std::vector<std::int64_t> values, const Shape& shape) {
+  return like->backend.from_data(TensorData::from<std::int64_t>(values, shape));
+}
+
+ValueRef constants(const ValueRef& like, std::vector<double> values) {
+  return like->backend.from_data(
+      TensorData::from<double>(values, {static_cast<std::int64_t>(values.size())}).convert(like->dtype));
+}
+
+void add_order(Collector& to) {
+  using enum op::CumulativeKind;
+  for (auto kind : {sum, prod, op::CumulativeKind::max, op::CumulativeKind::min}) {
+    const std::string name = "cum" + std::string(op::name_of(kind));
+    const auto over = [kind](int axis) {
+      return [kind, axis](const Values& x) { return bridge::cumulative(kind, mul(x[0], x[0]), axis); };
+    };
+    to.add(name, over(1), {{2, 5}}, -1.75, 1.75);
+    to.add(name + "_first", over(0), {{3, 2, 2}}, -1.75, 1.75);
+    to.add(name + "_one_entry", over(1), {{2, 1}});
+  }
+  to.add("cumprod_of_zeros",
+         [](const Values& x) {
+           const auto zeros = constants(x[0], {1, 0, 1, 1, 0, 1});
+           return bridge::cumulative(prod, mul(x[0], zeros), 0);
+         },
+         {{6}});
+  to.add("sorted", [](const Values& x) { return bridge::gather(x[0], 1, bridge::argsort(x[0], 1, true)); },
+         {{2, 5}});
+}
+
+void add_normalise(Collector& to) {
+  for (bool log : {false, true}) {
+    const auto over = [log](int axis) {
+      return [log, axis](const Values& x) { return bridge::softmax(x[0], axis, log); };
+    };
+    const std::string name = log ? "log_softmax_family" : "softmax";
+    to.add(name, over(1), {{2, 4}});
+    to.add(name + "_first", over(0), {{3, 2, 2}});
+  }
+  for (auto kind : {op::NormKind::layer, op::NormKind::rms}) {
+    const auto norm = [kind](const Values& x) {
+      return bridge::norm(kind, x[0], {x.begin() + 1, x.end()}, 0.01);
+    };
+    const std::string name(op::name_of(kind));
+    to.add(name, norm, {{3, 6}});
+    to.add(name + "_with_weight", norm, {{2, 2, 6}, {6}});
+    to.add(name + "_with_weight_and_bias", norm, {{3, 6}, {6}, {6}});
+  }
+}
+
+void add_index(Collector& to) {
+  to.add("gather",
+         [](const Values& x) {
+           return bridge::gather(mul(x[0], x[0]), 1, indices(x[0], {2, 0, 0, 1, 1, 2, 1, 0}, {2, 4}));
+         },
+         {{2, 3}});
+  to.add("select",
+         [](const Values& x) {
+           return bridge::select(mul(x[0], x[0]), 0, indices(x[0], {3, 1, 1}, {3}));
+         },
+         {{4, 2}});
+  for (auto mode : {op::ScatterMode::assign, op::ScatterMode::add, op::ScatterMode::mul, op::ScatterMode::max,
+                    op::ScatterMode::min}) {
+    const std::string name = "scatter_" + std::string(op::name_of(mode));
+    to.add(
+        name,
+        [mode](const Values& x) {
+          return bridge::scatter(mul(x[0], x[0]), 1, indices(x[0], {2, 0, 2, 0, 0, 1}, {2, 3}), x[1], mode);
+        },
+        {{2, 4}, {2, 3}});
+    to.add(name + "_rows",
+           [mode](const Values& x) {
+             return bridge::select_assign(x[0], 0, indices(x[0], {2, 0, 2}, {3}), mul(x[1], x[1]), mode);
+           },
+           {{3, 2}, {3, 2}});
+  }
+  to.add("scatter_mul_of_zeros",
+         [](const Values& x) {
+           const auto zeros = constants(x[0], {1, 0, 1, 0, 0});
+           return bridge::scatter(x[0], 0, indices(x[0], {0, 0, 1, 1, 1}, {5}), mul(x[1], zeros),
+                                  op::ScatterMode::mul);
+         },
+         {{3}, {5}});
+  to.add("slice_assign",
+         [](const Values& x) {
+           return bridge::slice_assign(mul(x[0], x[0]), {0, 1}, {3, 4}, {2, 1}, mul(x[1], x[1]));
+         },
+         {{3, 4}, {2, 3}});
+  to.add("pad", [](const Values& x) { return bridge::pad(mul(x[0], x[0]), {1, 0}, {0, 2}, 3); }, {{2, 3}});
+  to.add("unfold", [](const Values& x) { return bridge::unfold(mul(x[0], x[0]), 1, 3, 2); }, {{2, 8, 2}});
+}
+
+void add_window(Collector& to) {
+  const auto conv = [](op::Conv op) {
+    return [op](const Values& x) { return bridge::conv(op, x[0], x[1]); };
+  };
+  to.add("conv_1d", conv({{1}, {0}, {1}, 1, false, {}}), {{2, 2, 5}, {3, 2, 3}});
+  to.add("conv_2d_everything", conv({{2, 1}, {1, 2}, {1, 2}, 2, false, {}}), {{2, 4, 5, 4}, {2, 2, 2, 2}});
+  to.add("conv_leftover", conv({{3}, {1}, {2}, 1, false, {}}), {{1, 1, 9}, {2, 1, 2}});
+  to.add("conv_3d", conv({{1, 1, 2}, {1, 0, 0}, {1, 1, 1}, 1, false, {}}),
+         {{1, 2, 2, 3, 4}, {1, 2, 2, 2, 2}});
+  to.add("conv_transpose_1d", conv({{2}, {1}, {1}, 1, true, {1}}), {{2, 2, 3}, {2, 3, 3}});
+  to.add("conv_transpose_2d_groups", conv({{1, 2}, {0, 1}, {2, 1}, 2, true, {}}),
+         {{1, 4, 3, 3}, {4, 1, 2, 3}});
+  to.add("conv_transpose_extra_of_dilation", conv({{1}, {0}, {3}, 1, true, {2}}), {{1, 1, 3}, {1, 1, 2}});
+  const auto pool = [](op::Pool op) {
+    return [op](const Values& x) { return bridge::pool(op, mul(x[0], x[0])); };
+  };
+  for (auto kind : {op::PoolKind::max, op::PoolKind::mean}) {
+    const std::string name(op::name_of(kind));
+    to.add(name + "_1d", pool({kind, {2}, {2}, {0}, {1}, false, true}), {{2, 2, 5}});
+    to.add(name + "_2d_padded", pool({kind, {3, 2}, {2, 1}, {1, 1}, {1, 1}, false, true}), {{1, 2, 4, 3}});
+    to.add(name + "_ceil", pool({kind, {3}, {2}, {1}, {1}, true, true}), {{1, 2, 6}});
+    to.add(name + "_ceil_dilated", pool({kind, {2, 2}, {2, 3}, {1, 0}, {2, 1}, true, false}), {{1, 1, 5, 6}});
+  }
+}
+
 void add_compositions(Collector& to) {
   to.add("log_softmax",
          [](const Values& x) {
@@ -201,6 +318,10 @@ const std::vector<GradientCase>& gradient_cases() {
     add_matmul(to);
     add_reduce(to);
     add_layout(to);
+    add_order(to);
+    add_normalise(to);
+    add_index(to);
+    add_window(to);
     add_compositions(to);
     return std::move(to.cases);
   }();

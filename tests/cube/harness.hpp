@@ -9,6 +9,7 @@
 #include "base/convert.hpp"
 #include "cube/cube_backend.hpp"
 #include "cube/interpreted_client.hpp"
+#include "flex/flex.hpp"
 #include "runtime/cpu/cpu_client.hpp"
 
 namespace strata::cube::test {
@@ -31,13 +32,13 @@ inline TensorData random_data(DType dtype, const Shape& shape, double low = -3, 
 
 /// This machine's CPU.
 inline CubeBackend& cpu_cube() {
-  static auto* backend = new CubeBackend(runtime::cpu::client());
+  static auto* backend = new CubeBackend(runtime::cpu::client(), flex::execute_on_host);
   return *backend;
 }
 /// A GPU whose kernels are interpreted.
 inline CubeBackend& gpu_cube() {
   static auto* client = new InterpretedClient(gpu_properties());
-  static auto* backend = new CubeBackend(*client);
+  static auto* backend = new CubeBackend(*client, flex::execute_on_host);
   return *backend;
 }
 

@@ -71,6 +71,25 @@ class InterpretedClient final : public runtime::Client {
       if (memories[i].written) error_of(*launch.buffers[i]) = error;
     }
   }
+  void host_call(runtime::HostCall call) override {
+    ++counters_.host_calls;
+    std::exception_ptr error;
+    try {
+      std::vector<const std::byte*> inputs;
+      std::vector<std::byte*> outputs;
+      for (const auto& b : call.inputs) {
+        if (error_of(*b)) std::rethrow_exception(error_of(*b));
+        inputs.push_back(static_cast<const std::byte*>(bind(*b)));
+      }
+      for (const auto& b : call.outputs) outputs.push_back(static_cast<std::byte*>(bind(*b)));
+      call.run(inputs, outputs);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    for (const auto& b : call.outputs) {
+      if (error) error_of(*b) = error;
+    }
+  }
   std::vector<double> time(const runtime::Launch& one, int repetitions, int /*batch*/) override {
     launch(one);
     return std::vector<double>(static_cast<std::size_t>(repetitions), 1e-6);

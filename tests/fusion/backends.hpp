@@ -1,6 +1,7 @@
 /// The lazy CPU stack, with and without fusing.
 #pragma once
 
+#include "flex/flex.hpp"
 #include "fusion/fusion.hpp"
 #include "runtime/cpu/cpu_client.hpp"
 
@@ -8,7 +9,7 @@ namespace strata::fusion::test {
 
 /// Devices live as long as the process; so do these.
 inline Fusion& make(bool fuse) {
-  auto* cube = new cube::CubeBackend(runtime::cpu::client());
+  auto* cube = new cube::CubeBackend(runtime::cpu::client(), flex::execute_on_host);
   return *new Fusion(*cube, fuse ? "DSU-fused" : "DSU-unfused", fuse);
 }
 inline Fusion& fused() {

@@ -48,6 +48,22 @@ enum class ReduceKind : std::uint8_t { sum, mean, prod, max, min };
 inline constexpr int reduce_count = 5;
 STRATA_API std::string_view name_of(ReduceKind);
 
+enum class ExtremumKind : std::uint8_t { max, min };
+STRATA_API std::string_view name_of(ExtremumKind);
+
+enum class CumulativeKind : std::uint8_t { sum, prod, max, min };
+STRATA_API std::string_view name_of(CumulativeKind);
+
+/// What a scattered entry does to what stands there. `max` and `min`: NaN wins.
+enum class ScatterMode : std::uint8_t { assign, add, mul, max, min };
+STRATA_API std::string_view name_of(ScatterMode);
+
+enum class PoolKind : std::uint8_t { max, mean };
+STRATA_API std::string_view name_of(PoolKind);
+
+enum class NormKind : std::uint8_t { layer, rms };
+STRATA_API std::string_view name_of(NormKind);
+
 /// uniform: [a, b), float or int (int: floor(a) to b exclusive). normal: mean a, standard deviation b, float.
 /// bernoulli: true with probability a; any dtype (1 or 0).
 enum class Distribution : std::uint8_t { uniform, normal, bernoulli };

@@ -23,7 +23,8 @@ CpuClient::CpuClient(const Options& options)
       executor_("DSD-cpu", Stage::downstream) {}
 
 Counters CpuClient::counters() const {
-  return {launches_.load(std::memory_order_relaxed),
+  return {host_calls_.load(std::memory_order_relaxed),
+          launches_.load(std::memory_order_relaxed),
           probe_launches_.load(std::memory_order_relaxed),
           program_counts_.compiles.load(std::memory_order_relaxed),
           program_counts_.cache_hits.load(std::memory_order_relaxed),
@@ -180,6 +181,35 @@ void CpuClient::precompile(std::span<const ProgramRef> programs) {
 void CpuClient::launch(Launch launch) {
   if (launch.cubes[0] == 0 || launch.cubes[1] == 0 || launch.cubes[2] == 0) return;
   executor_.post([this, launch = std::move(launch)] { run(launch); });
+}
+
+void CpuClient::host_call(HostCall call) {
+  executor_.post([this, call = std::move(call)] { run(call); });
+}
+
+void CpuClient::run(const HostCall& call) noexcept {
+  trace::Span span("runtime", "host_call");
+  span.field("name", call.name);
+  std::exception_ptr error;
+  try {
+    std::vector<const std::byte*> inputs;
+    std::vector<std::byte*> outputs;
+    for (const auto& buffer : call.inputs) {
+      if (error_of(*buffer)) std::rethrow_exception(error_of(*buffer));
+      inputs.push_back(static_cast<const std::byte*>(bind(*buffer)));
+    }
+    for (const auto& buffer : call.outputs) {
+      make_exclusive(*buffer);
+      outputs.push_back(static_cast<std::byte*>(bind(*buffer)));
+    }
+    call.run(inputs, outputs);
+    host_calls_.fetch_add(1, std::memory_order_relaxed);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  for (const auto& buffer : call.outputs) {
+    if (error && !error_of(*buffer)) error_of(*buffer) = error;
+  }
 }
 
 /// " (kernel add_f32: in f32 x 12, out f32 x 12)": what a reader of an error needs to find the operation.

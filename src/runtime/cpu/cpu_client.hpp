@@ -33,6 +33,7 @@ class CpuClient final : public Client {
   ProgramRef program(std::shared_ptr<const kernel::Kernel> ir) override;
   void precompile(std::span<const ProgramRef> programs) override;
   void launch(Launch launch) override;
+  void host_call(HostCall call) override;
   using Client::launch;
   std::vector<double> time(const Launch& launch, int repetitions, int batch = 1) override;
   void help(const std::function<bool()>& done) override { executor_.help(done); }
@@ -63,6 +64,7 @@ class CpuClient final : public Client {
   static std::string described(const Launch& launch);
   void run(const Launch& launch) noexcept;
   void run_or_throw(const Launch& launch);
+  void run(const HostCall& call) noexcept;
   std::vector<double> run_timed(const Launch& launch, int repetitions, int batch);
 
   const DeviceProperties properties_;
@@ -70,7 +72,7 @@ class CpuClient final : public Client {
   MemoryPool pool_;
   WorkerTeam team_;
   CpuProgram::Counts program_counts_;
-  std::atomic<std::uint64_t> launches_{0}, probe_launches_{0};
+  std::atomic<std::uint64_t> host_calls_{0}, launches_{0}, probe_launches_{0};
   std::atomic<std::uint64_t> bytes_in_use_{0}, bytes_reserved_{0}, bytes_peak_{0};
 
   std::mutex programs_mutex_;                        // misses of the layer above only

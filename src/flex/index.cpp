@@ -1,0 +1,226 @@
+#include "flex/index.hpp"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <cstring>
+
+#include "base/convert.hpp"
+#include "flex/copy.hpp"
+#include "flex/elementwise.hpp"
+#include "flex/nest.hpp"
+#include "flex/parallel.hpp"
+#include "flex/reader.hpp"
+
+namespace strata::flex {
+namespace {
+
+/// Remembers the first (in row-major order of the index) entry that is out of range.
+class IndexCheck {
+ public:
+  explicit IndexCheck(std::int64_t extent) : extent_(extent) {}
+  bool good(std::int64_t index, std::int64_t position) noexcept {
+    if (index >= 0 && index < extent_) [[likely]]
+      return true;
+    auto first = first_bad_.load(std::memory_order_relaxed);
+    while (position < first &&
+           !first_bad_.compare_exchange_weak(first, position, std::memory_order_relaxed)) {
+    }
+    return false;
+  }
+  /// `index_at(position)` is the index to be named.
+  template <class F>
+  void throw_if_bad(std::string_view op, const FlexValue& x, const FlexValue& index, int axis,
+                    F&& index_at) const {
+    const auto position = first_bad_.load(std::memory_order_relaxed);
+    if (position == none) return;
+    throw IndexError(
+        fmt::format("[{}] index {} is not in 0..{}, the range of axis {} (inputs: {}, {}; device: {})", op,
+                    index_at(position), extent_ - 1, axis, x.type().to_string(), index.type().to_string(),
+                    x.backend.name()));
+  }
+
+ private:
+  static constexpr std::int64_t none = INT64_MAX;
+  const std::int64_t extent_;
+  std::atomic<std::int64_t> first_bad_{none};
+};
+
+/// How the elements of an index lie around `axis`: outer x entries x inner, row-major.
+struct Layout {
+  std::int64_t outer = 1, entries = 1, inner = 1;
+  Layout(const Shape& shape, int axis) : entries(shape[axis]) {
+    for (int i = 0; i < shape.rank(); ++i) (i < axis ? outer : inner) *= i == axis ? 1 : shape[i];
+  }
+};
+
+/// Indices as i64, dense. One that is the same on every axis but `axis` stays one row: `shared`.
+struct Index {
+  bool shared = true;
+  FlexRef dense;
+
+  Index(const FlexValue& index, int axis, std::string_view op) {
+    for (int i = 0; i < index.shape.rank(); ++i) {
+      shared = shared && (i == axis || index.shape[i] == 1 || index.strides()[i] == 0);
+    }
+    FlexRef source(const_cast<FlexValue*>(&index));
+    if (shared) source = FlexValue::view_of(index, {{index.shape[axis]}, {index.strides()[axis]}, 0});
+    if (index.dtype == DType::i64) {
+      dense = contiguous(*source, op);
+    } else {
+      const backend::ValueRef input(source);
+      dense = run(op::Cast{DType::i64}, {&input, 1}, {DType::i64, source->shape});
+    }
+  }
+  const std::int64_t* data() const { return dense->as<std::int64_t>(); }
+};
+
+/// Copies whole inner blocks by a shared index. Bytes, so one loop serves all dtypes.
+void gather_blocks(const FlexValue& x, const Index& index, const Layout& to, std::int64_t extent,
+                   FlexValue& out, IndexCheck& check) {
+  const auto bytes = to.inner * static_cast<std::int64_t>(size_of(x.dtype));
+  const auto* indices = index.data();
+  parallel(to.outer * to.entries, std::max<std::int64_t>(4096 / std::max<std::int64_t>(bytes, 1), 1),
+           2 * to.outer * to.entries * bytes, [&](std::int64_t begin, std::int64_t end) {
+             for (auto i = begin; i < end; ++i) {
+               const auto outer = i / to.entries, at = indices[i % to.entries];
+               if (!check.good(at, i % to.entries)) continue;
+               std::memcpy(out.data() + i * bytes, x.data() + (outer * extent + at) * bytes,
+                           static_cast<std::size_t>(bytes));
+             }
+           });
+}
+
+/// Element by element; `x` and the index are dense.
+template <class S>
+void gather_elements(const S* x, const std::int64_t* indices, bool shared, const Layout& to,
+                     std::int64_t extent, S* out, IndexCheck& check) {
+  parallel(to.outer * to.entries, std::max<std::int64_t>(block / to.inner, 1),
+           to.outer * to.entries * to.inner * static_cast<std::int64_t>(2 * sizeof(S) + 8),
+           [&](std::int64_t begin, std::int64_t end) {
+             for (auto i = begin; i < end; ++i) {
+               const auto* row = x + i / to.entries * extent * to.inner;
+               for (std::int64_t k = 0; k < to.inner; ++k) {
+                 const auto position = shared ? i % to.entries : i * to.inner + k;
+                 const auto at = indices[position];
+                 if (check.good(at, position)) out[i * to.inner + k] = row[at * to.inner + k];
+               }
+             }
+           });
+}
+
+template <class T>
+T combined(op::ScatterMode mode, T old, T value) {
+  using op::ScatterMode;
+  using Sum = std::conditional_t<std::is_integral_v<T>, std::uint64_t, T>;  // wraps
+  switch (mode) {
+    case ScatterMode::assign:
+      break;
+    case ScatterMode::add:
+      return static_cast<T>(static_cast<Sum>(old) + static_cast<Sum>(value));
+    case ScatterMode::mul:
+      return static_cast<T>(static_cast<Sum>(old) * static_cast<Sum>(value));
+    case ScatterMode::max:
+      return value > old || value != value ? value : old;
+    case ScatterMode::min:
+      return value < old || value != value ? value : old;
+  }
+  return value;
+}
+
+/// Entries of one line along the axis take effect in order; different lines share nothing, so they may run
+/// side by side. A strip of neighbouring lines is walked together.
+template <class T>
+void scatter_elements(op::ScatterMode mode, T* out, std::int64_t extent, const std::int64_t* indices,
+                      bool shared, const T* source, const Layout& from, IndexCheck& check) {
+  const auto strip = std::clamp<std::int64_t>(from.inner, 1, 64), strips = (from.inner + strip - 1) / strip;
+  const auto bytes = from.outer * from.entries * from.inner * static_cast<std::int64_t>(3 * sizeof(T) + 8);
+  parallel(from.outer * strips, 1, bytes, [&](std::int64_t begin, std::int64_t end) {
+    for (auto unit = begin; unit < end; ++unit) {
+      const auto outer = unit / strips, first = unit % strips * strip,
+                 last = std::min(first + strip, from.inner);
+      T* line = out + outer * extent * from.inner;
+      for (std::int64_t j = 0; j < from.entries; ++j) {
+        const auto entry = outer * from.entries + j;
+        for (auto k = first; k < last; ++k) {
+          const auto position = shared ? j : entry * from.inner + k;
+          const auto at = indices[position];
+          if (!check.good(at, position)) continue;
+          T& target = line[at * from.inner + k];
+          target = combined(mode, target, source[entry * from.inner + k]);
+        }
+      }
+    }
+  });
+}
+
+FlexRef cast_to(const FlexValue& v, DType dtype) {
+  const backend::ValueRef input(const_cast<FlexValue*>(&v));
+  return run(op::Cast{dtype}, {&input, 1}, {dtype, v.shape});
+}
+
+/// A dense copy that may be written.
+FlexRef copy_of(const FlexValue& x, std::string_view op) {
+  auto out = FlexValue::make(x.backend, x.type(), op);
+  if (out->size() > 0) copy_elements(x, out->data(), out->strides());
+  return out;
+}
+
+}  // namespace
+
+FlexRef run(const op::Gather& op, backend::Inputs inputs, const op::TensorType& type) {
+  const auto& x = flex(inputs[0]);
+  const auto& given = flex(inputs[1]);
+  auto out = FlexValue::make(x.backend, type, "gather");
+  if (out->size() == 0) return out;
+  const Index index(given, op.axis, "gather");
+  const auto dense = contiguous(x, "gather");
+  const Layout to(type.shape, op.axis);
+  const auto extent = x.shape[op.axis];
+  IndexCheck check(extent);
+  if (index.shared && to.inner > 1) {
+    gather_blocks(*dense, index, to, extent, *out, check);
+  } else {
+    visit_dtype(x.dtype, [&]<class S>() {
+      gather_elements(dense->as<S>(), index.data(), index.shared, to, extent, out->as<S>(), check);
+    });
+  }
+  check.throw_if_bad("gather", x, given, op.axis, [&](std::int64_t i) { return index.data()[i]; });
+  return out;
+}
+
+FlexRef run(const op::Scatter& op, backend::Inputs inputs, const op::TensorType& type) {
+  const auto& x = flex(inputs[0]);
+  const auto& given = flex(inputs[1]);
+  const auto& source = flex(inputs[2]);
+  if (type.dtype == DType::f16 || type.dtype == DType::bf16) {  // in f32, so that a sum rounds once
+    const backend::ValueRef wide[] = {cast_to(x, DType::f32), inputs[1], cast_to(source, DType::f32)};
+    return cast_to(*run(op, wide, {DType::f32, type.shape}), type.dtype);
+  }
+  auto out = copy_of(x, "scatter");
+  if (source.size() == 0) return out;
+  const Index index(given, op.axis, "scatter");
+  const auto dense = contiguous(source, "scatter");
+  IndexCheck check(x.shape[op.axis]);
+  visit_dtype(type.dtype, [&]<class S>() {
+    using Stored = std::conditional_t<std::is_same_v<S, bool>, std::uint8_t, S>;
+    if constexpr (!is_half<S>) {
+      scatter_elements(op.mode, out->as<Stored>(), x.shape[op.axis], index.data(), index.shared,
+                       dense->as<Stored>(), Layout(given.shape, op.axis), check);
+    }
+  });
+  check.throw_if_bad("scatter", x, given, op.axis, [&](std::int64_t i) { return index.data()[i]; });
+  return out;
+}
+
+FlexRef run(const op::SliceAssign& op, backend::Inputs inputs, const op::TensorType& type) {
+  const auto& source = flex(inputs[1]);
+  auto out = copy_of(flex(inputs[0]), "slice_assign");
+  if (source.size() == 0) return out;
+  const auto place = op::sliced(out->view(), {op.start, op.stop, op.step});
+  copy_elements(source, out->data() + place.offset * static_cast<std::int64_t>(size_of(type.dtype)),
+                place.strides);
+  return out;
+}
+
+}  // namespace strata::flex

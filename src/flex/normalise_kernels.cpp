@@ -1,0 +1,191 @@
+#include "flex/normalise_kernels.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "flex/normalise_kernels.cpp"
+#include "flex/targets.hpp"
+
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <hwy/contrib/math/math-inl.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace strata::flex {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// Elements summed in T before the sum joins a double.
+constexpr std::size_t chunk = 1024;
+
+/// Sum of term(d, i, lanes_left) over a row, where term loads the vector at i; a last part of a vector is
+/// masked.
+template <class T, class Term>
+HWY_INLINE double sum_of(std::size_t n, Term term) {
+  const hn::ScalableTag<T> d;
+  const std::size_t lanes = hn::Lanes(d);
+  double total = 0;
+  for (std::size_t first = 0; first < n; first += chunk) {
+    const auto end = std::min(first + chunk, n);
+    auto a = hn::Zero(d), b = a, c = a, e = a;  // four chains hide the latency of an addition
+    std::size_t i = first;
+    for (; i + 4 * lanes <= end; i += 4 * lanes) {
+      a = hn::Add(a, term(d, i));
+      b = hn::Add(b, term(d, i + lanes));
+      c = hn::Add(c, term(d, i + 2 * lanes));
+      e = hn::Add(e, term(d, i + 3 * lanes));
+    }
+    for (; i + lanes <= end; i += lanes) a = hn::Add(a, term(d, i));
+    T sum = hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(a, b), hn::Add(c, e))));
+    const hn::CappedTag<T, 1> one;
+    for (; i < end; ++i) sum += hn::GetLane(term(one, i));
+    total += static_cast<double>(sum);
+  }
+  return total;
+}
+
+template <class T, class Map>
+HWY_INLINE void for_each_vector(std::size_t n, Map map) {
+  const hn::ScalableTag<T> d;
+  const std::size_t lanes = hn::Lanes(d);
+  std::size_t i = 0;
+  for (; i + lanes <= n; i += lanes) map(d, i);
+  const hn::CappedTag<T, 1> one;
+  for (; i < n; ++i) map(one, i);
+}
+
+/// NaN wins.
+template <class T>
+HWY_INLINE T largest(const T* HWY_RESTRICT x, std::size_t n) {
+  const hn::ScalableTag<T> d;
+  const std::size_t lanes = hn::Lanes(d);
+  const auto max_or_nan = [](auto a, auto v)
+                              HWY_ATTR { return hn::IfThenElse(hn::Or(hn::Gt(v, a), hn::IsNaN(v)), v, a); };
+  T best = -std::numeric_limits<T>::infinity();
+  std::size_t i = 0;
+  if (n >= 2 * lanes) {
+    auto a = hn::Set(d, best), b = a;
+    for (; i + 2 * lanes <= n; i += 2 * lanes) {
+      a = max_or_nan(a, hn::LoadU(d, x + i));
+      b = max_or_nan(b, hn::LoadU(d, x + i + lanes));
+    }
+    HWY_ALIGN T parts[hn::MaxLanes(d)];
+    hn::Store(max_or_nan(a, b), d, parts);
+    for (std::size_t k = 0; k < lanes; ++k) best = parts[k] > best || parts[k] != parts[k] ? parts[k] : best;
+  }
+  for (; i < n; ++i) best = x[i] > best || x[i] != x[i] ? x[i] : best;
+  return best;
+}
+
+/// exp of what is at most 0 (or NaN); below `lowest` it is 0.
+template <class D, class V>
+HWY_INLINE V exp_below_zero(D d, V v) {
+  using T = hn::TFromD<D>;
+  constexpr T lowest = sizeof(T) == 4 ? T{-103.98} : T{-745.2};
+  const auto e = hn::Exp(d, hn::Max(v, hn::Set(d, lowest)));
+  const auto flushed = hn::IfThenZeroElse(hn::Lt(v, hn::Set(d, lowest)), e);
+  return hn::IfThenElse(hn::IsNaN(v), v, flushed);
+}
+
+template <class T>
+void Softmax(const T* x, T* out, std::size_t n) {
+  const T top = largest(x, n);
+  const double sum = sum_of<T>(n, [&](auto d, std::size_t i) HWY_ATTR {
+    const auto e = exp_below_zero(d, hn::Sub(hn::LoadU(d, x + i), hn::Set(d, top)));
+    hn::StoreU(e, d, out + i);
+    return e;
+  });
+  const T scale = static_cast<T>(1 / sum);
+  for_each_vector<T>(n, [&](auto d, std::size_t i) HWY_ATTR {
+    hn::StoreU(hn::Mul(hn::LoadU(d, out + i), hn::Set(d, scale)), d, out + i);
+  });
+}
+
+template <class T>
+void LogSoftmax(const T* x, T* out, std::size_t n) {
+  const T top = largest(x, n);
+  const double sum = sum_of<T>(n, [&](auto d, std::size_t i) HWY_ATTR {
+    return exp_below_zero(d, hn::Sub(hn::LoadU(d, x + i), hn::Set(d, top)));
+  });
+  const T log_sum = static_cast<T>(std::log(sum));
+  for_each_vector<T>(n, [&](auto d, std::size_t i) HWY_ATTR {
+    const auto shifted = hn::Sub(hn::LoadU(d, x + i), hn::Set(d, top));
+    hn::StoreU(hn::Sub(shifted, hn::Set(d, log_sum)), d, out + i);
+  });
+}
+
+/// out = (x - mean) * scale * weight + bias
+template <class T>
+HWY_INLINE void affine(const T* HWY_RESTRICT x, const T* HWY_RESTRICT weight, const T* HWY_RESTRICT bias,
+                       T* HWY_RESTRICT out, std::size_t n, T mean, T scale) {
+  const auto normal = [&](auto d, std::size_t i) HWY_ATTR {
+    return hn::Mul(hn::Sub(hn::LoadU(d, x + i), hn::Set(d, mean)), hn::Set(d, scale));
+  };
+  if (weight && bias) {
+    for_each_vector<T>(n, [&](auto d, std::size_t i) HWY_ATTR {
+      hn::StoreU(hn::MulAdd(normal(d, i), hn::LoadU(d, weight + i), hn::LoadU(d, bias + i)), d, out + i);
+    });
+  } else if (weight) {
+    for_each_vector<T>(n, [&](auto d, std::size_t i) HWY_ATTR {
+      hn::StoreU(hn::Mul(normal(d, i), hn::LoadU(d, weight + i)), d, out + i);
+    });
+  } else {
+    for_each_vector<T>(n, [&](auto d, std::size_t i) HWY_ATTR { hn::StoreU(normal(d, i), d, out + i); });
+  }
+}
+
+template <class T>
+void LayerNorm(const T* x, const T* weight, const T* bias, T* out, std::size_t n, double eps) {
+  const double count = static_cast<double>(n);
+  const T mean = static_cast<T>(
+      sum_of<T>(n, [&](auto d, std::size_t i) HWY_ATTR { return hn::LoadU(d, x + i); }) / count);
+  const double squares = sum_of<T>(n, [&](auto d, std::size_t i) HWY_ATTR {
+    const auto v = hn::Sub(hn::LoadU(d, x + i), hn::Set(d, mean));
+    return hn::Mul(v, v);
+  });
+  affine(x, weight, bias, out, n, mean, static_cast<T>(1 / std::sqrt(squares / count + eps)));
+}
+
+template <class T>
+void RmsNorm(const T* x, const T* weight, const T* bias, T* out, std::size_t n, double eps) {
+  const double squares = sum_of<T>(n, [&](auto d, std::size_t i) HWY_ATTR {
+    const auto v = hn::LoadU(d, x + i);
+    return hn::Mul(v, v);
+  });
+  const auto scale = static_cast<T>(1 / std::sqrt(squares / static_cast<double>(n) + eps));
+  affine(x, weight, bias, out, n, T{0}, scale);
+}
+
+template <class T>
+const NormaliseKernels<T>& kernels() {
+  static const NormaliseKernels<T> all{Softmax<T>, LogSoftmax<T>, LayerNorm<T>, RmsNorm<T>};
+  return all;
+}
+
+const NormaliseKernels<float>& NormaliseF32() { return kernels<float>(); }
+const NormaliseKernels<double>& NormaliseF64() { return kernels<double>(); }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace strata::flex
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace strata::flex {
+
+HWY_EXPORT(NormaliseF32);
+HWY_EXPORT(NormaliseF64);
+
+template <>
+const NormaliseKernels<float>& normalise_kernels() {
+  return HWY_DYNAMIC_DISPATCH(NormaliseF32)();
+}
+template <>
+const NormaliseKernels<double>& normalise_kernels() {
+  return HWY_DYNAMIC_DISPATCH(NormaliseF64)();
+}
+
+}  // namespace strata::flex
+#endif
