@@ -4,6 +4,7 @@
 #include "strata/device.hpp"
 #include "strata/dtype.hpp"
 #include "strata/error.hpp"
+#include "strata/functional.hpp"
 #include "strata/future.hpp"
 #include "strata/npy.hpp"
 #include "strata/shape.hpp"
