@@ -6,6 +6,7 @@
 #include "strata/error.hpp"
 #include "strata/functional.hpp"
 #include "strata/future.hpp"
+#include "strata/linalg.hpp"
 #include "strata/npy.hpp"
 #include "strata/shape.hpp"
 #include "strata/tensor.hpp"

@@ -149,6 +149,11 @@ ValueRef resampled(const ValueRef& x, int axis, std::int64_t out, Interpolation 
 
 }  // namespace
 
+std::vector<ValueRef> linalg(op::LinalgKind kind, const std::vector<ValueRef>& operands) {
+  const auto results = bridge::linalg(kind, operands);
+  return {results.begin(), results.end()};
+}
+
 ValueRef kron(const ValueRef& a, const ValueRef& b) {
   const auto m = a->shape[0], n = a->shape[1], p = b->shape[0], q = b->shape[1];
   Shape shape{0, 0};

@@ -78,7 +78,9 @@ ValueRef vector_norm(const ValueRef& input, double p, int axis) {
   const auto magnitude = unary(UnaryKind::abs, x);
   if (p == infinity) return over(ReduceKind::max, magnitude);
   if (p == -infinity) return over(ReduceKind::min, magnitude);
-  if (p == 0) return over(ReduceKind::sum, bridge::cast(bridge::compare(CompareKind::not_equal, x, op::Number(0)), x->dtype));
+  if (p == 0)
+    return over(ReduceKind::sum,
+                bridge::cast(bridge::compare(CompareKind::not_equal, x, op::Number(0)), x->dtype));
   if (p == 1) return over(ReduceKind::sum, magnitude);
   const bool euclidean = p == 2;
   const auto powers = euclidean ? mul(x, x) : bridge::binary(BinaryKind::pow, magnitude, p);

@@ -202,6 +202,54 @@ TEST_P(FunctionTest, ProductsAndDistances) {
             (Floats{7, 13}));
 }
 
+TEST_P(FunctionTest, DecomposesAndSolves) {
+  const auto a = Tensor<3>::random({2, 4, 3}, -1, 1, device());
+  const auto identity = Tensor<2>::eye(3, device());
+  const auto [q, r] = linalg::qr(a);
+  EXPECT_TRUE(q.matmul(r).all_close(a, 1e-4, 1e-5));
+  EXPECT_TRUE(q.transpose().matmul(q).all_close(identity.expand<3>({2, 3, 3}), 1e-4, 1e-5));
+  EXPECT_TRUE(r.tril(-1).all_close(Tensor<3>::zeros_like(r), 0, 0));
+  const auto [u, s, vt] = linalg::svd(a.transpose());
+  EXPECT_TRUE((u * s.unsqueeze(1)).matmul(vt).all_close(a.transpose(), 1e-4, 1e-5));
+  EXPECT_EQ(s.sort(1, true).to_vector<float>(), s.to_vector<float>());
+  const auto definite = a.transpose().matmul(a) + identity * 0.1;
+  const auto l = linalg::cholesky(definite);
+  EXPECT_TRUE(l.matmul(l.transpose()).all_close(definite, 1e-4, 1e-5));
+  EXPECT_TRUE(l.triu(1).all_close(Tensor<3>::zeros_like(l), 0, 0));
+  const auto [values, vectors] = linalg::eigh(definite);
+  EXPECT_TRUE(definite.matmul(vectors).all_close(vectors * values.unsqueeze(1), 1e-4, 1e-5));
+  EXPECT_TRUE(linalg::det(definite).all_close(values.prod(1), 1e-4, 1e-6));
+  const auto x = linalg::solve(definite, a.transpose());
+  EXPECT_TRUE(definite.matmul(x).all_close(a.transpose(), 1e-3, 1e-4));
+  EXPECT_TRUE(
+      linalg::inverse(definite).matmul(definite).all_close(identity.expand<3>({2, 3, 3}), 1e-3, 1e-4));
+  EXPECT_NEAR(linalg::det(Tensor<2>::from({{0, 2}, {3, 4}}, device())).item(), -6, 1e-5);
+  EXPECT_EQ(linalg::det(Tensor<2>::from({{1, 2}, {2, 4}}, device())).item(), 0);
+  EXPECT_EQ(linalg::det(Tensor<3>::zeros({2, 0, 0}, device())).to_vector<float>(), (Floats{1, 1}));
+}
+
+TEST_P(FunctionTest, MatricesWithoutTheNeededPropertyAreErrors) {
+  const auto singular = Tensor<2>::from({{1, 2}, {2, 4}}, device());
+  const auto read = [](const auto& t) { static_cast<void>(t.into_data()); };
+  EXPECT_THROW(read(linalg::inverse(singular)), MatrixError);
+  EXPECT_THROW(read(linalg::solve(singular, singular)), MatrixError);
+  EXPECT_THROW(read(linalg::cholesky(Tensor<2>::from({{1, 2}, {2, 1}}, device()))), MatrixError);
+  EXPECT_THROW(linalg::inverse(Tensor<2>::ones({2, 3}, device())), ShapeError);
+  EXPECT_THROW(linalg::solve(singular, Tensor<2>::ones({3, 1}, device())), ShapeError);
+  try {
+    read(linalg::cholesky(Tensor<2>::from({{1, 2}, {2, 1}}, device())));
+  } catch (const MatrixError& e) {
+    EXPECT_NE(std::string(e.what()).find("[cholesky] matrix 0 of f32[2, 2] is not positive definite"),
+              std::string::npos)
+        << e.what();
+  }
+  // Every result of a failed decomposition throws; other tensors stay readable.
+  const auto holes = Tensor<2>::full({2, 2}, nan_value, device());
+  EXPECT_THROW(read(linalg::svd(holes).u), MatrixError);
+  EXPECT_THROW(read(linalg::svd(holes).vt), MatrixError);
+  EXPECT_EQ(singular.sum().item(), 9);
+}
+
 TEST_P(FunctionTest, ConvolvesAndPools) {
   const auto image = Tensor<1>::arange(0, 16, 1, device()).reshape<4>({1, 1, 4, 4});
   const auto ones = Tensor<4>::ones({1, 1, 3, 3}, device());

@@ -9,6 +9,7 @@ namespace strata::detail {
 
 using Extents = std::span<const std::int64_t>;
 
+STRATA_API std::vector<ValueRef> linalg(op::LinalgKind kind, const std::vector<ValueRef>& operands);
 STRATA_API ValueRef kron(const ValueRef& a, const ValueRef& b);
 STRATA_API ValueRef conv(const ValueRef& x, const ValueRef& weight, Extents stride, Extents padding,
                          Extents dilation, std::int64_t groups, bool transposed, Extents output_padding);
