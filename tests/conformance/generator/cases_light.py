@@ -189,6 +189,11 @@ def matmul():
     add("of a row", fractions((1, 33), 325), fractions((33, 7), 326), "floats")
     add("of a column", fractions((7, 33), 327), fractions((33, 1), 328), "floats")
     add("of special numbers", array([[1.0, inf], [nan, 2.0], [0.0, -inf]]), array([[1.0, 0.0], [2.0, 1.0]]), "floats")
+    for k in (1, 3, 17, 35):  # what is not finite spoils its own row and column only, however a kernel groups terms
+        a, b = fractions((5, k), 329, 1), fractions((k, 6), 330, 1)
+        a[1, 0], a[3, k - 1], b[k - 1, 2] = nan, inf, -inf
+        add(f"of special numbers, {k} terms", a, b, "floats")
+        add(f"of a transposed matrix with special numbers, {k} terms", a, constant_along(b, 0), "floats")
     add("over nothing", ref.empty((2, 0)), ref.empty((0, 3)))
     add("of nothing", ref.empty((3, 0, 0)), ref.empty((0, 0)))  # case 4
     return f

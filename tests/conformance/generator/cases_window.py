@@ -52,7 +52,15 @@ def conv():
         True, [1, 0])
     add("transposed, extra by dilation", fractions((1, 2, 5), 138), fractions((2, 2, 3), 139), [1], [0], [2], 1, True, [1])
     add("that sees only padding beyond the line", fractions((1, 1, 1), 140), fractions((2, 1, 3), 141), [1], [3])
+    add("of no input channels", ref.empty((2, 0, 5)), ref.empty((3, 0, 2)))
+    add("to no channels", fractions((2, 4, 5), 148), ref.empty((0, 4, 2)))
     add("of many terms", fractions((1, 64, 4, 4), 142, 1), fractions((2, 64, 3, 3), 143, 1), None, [1, 1])
+    # What is not finite spoils only the windows that see it, however a kernel groups channels.
+    for channels, groups, window in ((1, 1, (3, 3)), (3, 1, (3, 3)), (3, 1, (3,)), (16, 2, (3,))):
+        x = fractions((1, channels * groups) + (11, 5)[: len(window)], 146, 1)
+        x.reshape(-1)[3], x.reshape(-1)[x.size - 4] = inf, nan
+        add(f"of {groups} x {channels} channels with special numbers, {len(window)}-D", x,
+            fractions((16 * groups if groups > 1 else 4, channels) + window, 147, 1), None, [1] * len(window), None, groups)
     # Case 34: a zero of the padding times an infinite weight is NaN, on every path.
     ones = array([1.0] * 16, (1, 1, 4, 4))
     for channels in (1, 4, 5):
