@@ -97,6 +97,13 @@ TEST_F(GradientRules, CatGivesEachTrackedInputItsOwnPart) {
   EXPECT_EQ(read(gradients.get(c)), (Doubles{4, 5, 6}));
 }
 
+TEST_F(GradientRules, CumulativeProductsNeverDivide) {
+  const auto x = leaf({2, 0, 3, 4}, {4}), two_zeros = leaf({0, 5, 0}, {3});
+  EXPECT_EQ(gradient(bridge::cumulative(op::CumulativeKind::prod, x, 0), x), (Doubles{1, 32, 0, 0}));
+  EXPECT_EQ(gradient(bridge::cumulative(op::CumulativeKind::prod, two_zeros, 0), two_zeros),
+            (Doubles{6, 0, 0}));
+}
+
 TEST_F(GradientRules, CastsPassGradientsInTheirInputsDType) {
   const auto x = track(ad.from_data(TensorData::from<float>({1.5f, 2.5f, 3.5f}, {3})));
   const auto gradient_of_x =

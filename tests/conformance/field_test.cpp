@@ -1,0 +1,118 @@
+/// Faults met in the field whose inputs are too large to be data, on every device.
+#include <algorithm>
+#include <numeric>
+
+#include "conformance/devices.hpp"
+
+namespace strata::conformance {
+namespace {
+
+class FieldCases : public Conformance {};
+
+Array row_of(std::vector<Exact> values) {
+  const auto n = static_cast<std::int64_t>(values.size());
+  return {DType::f32, {1, n}, std::move(values)};
+}
+
+TEST_P(FieldCases, RowsOfReversedMatrixAreSorted) {
+  const std::int64_t n = 32769;
+  const auto x = random_array(DType::f32, {3, n}, 1);
+  const auto reversed = bridge::flip(upload(backend(), x), {0});
+  const auto order = bridge::argsort(reversed, 1, false);
+  const auto sorted = read(bridge::gather(reversed, 1, order));
+  for (std::int64_t row = 0; row < 3; ++row) {
+    std::vector<Exact> expected(x.values.begin() + (2 - row) * n, x.values.begin() + (3 - row) * n);
+    std::ranges::sort(expected);
+    EXPECT_TRUE(std::equal(expected.begin(), expected.end(), sorted.values.begin() + row * n)) << row;
+  }
+}
+
+TEST_P(FieldCases, MaskedSoftmaxOfManyRows) {
+  Array x{DType::f32, {6, 96, 96}, {}};
+  for (int i = 0; i < 6 * 96 * 96; ++i)
+    x.values.push_back(rounded(DType::f32, (static_cast<Exact>(i) / 55296 - 0.5L) * 20));
+  const auto q = bridge::reshape(bridge::iota(backend(), 96, DType::i64, 0, 1), {96, 1});
+  const auto k = bridge::reshape(bridge::iota(backend(), 96, DType::i64, 0, 1), {1, 96});
+  const auto masked = bridge::where(bridge::compare(op::CompareKind::greater, k, q),
+                                    bridge::fill(backend(), {}, DType::f32, -10000), upload(backend(), x));
+  const auto p = bridge::softmax(masked, 2, false);
+  const auto got = read(p);
+  for (std::int64_t row = 0; row < 6 * 96; ++row) {
+    const auto first = got.values.begin() + row * 96;
+    EXPECT_NEAR(static_cast<double>(std::accumulate(first, first + 96, Exact{0})), 1, 1e-5);
+    EXPECT_TRUE(std::all_of(first + row % 96 + 1, first + 96, [](Exact v) { return v == 0; })) << row;
+  }
+  EXPECT_EQ(got.values[0], 1);
+  EXPECT_NEAR(static_cast<double>(got.values[96]), 0.49990958, 1e-6);
+  EXPECT_NEAR(static_cast<double>(got.values[97]), 0.50009042, 1e-6);
+}
+
+TEST_P(FieldCases, OppositeLargeHalvesContainNoNaN) {
+  Array x{DType::f16, {4096}, std::vector<Exact>(2048, 60000)};
+  x.values.resize(4096, -60000);
+  const auto v = upload(backend(), x);
+  const auto any = bridge::reduce_all(op::ReduceKind::max, bridge::compare(op::CompareKind::not_equal, v, v));
+  expect_equal(any, {DType::boolean, {}, {0}});
+}
+
+TEST_P(FieldCases, NaNWinsOnEveryPathAlsoOfASum) {
+  for (std::int64_t n : {3, 511, 512, 600, 5000}) {
+    for (std::int64_t at : {std::int64_t{1}, n - 1}) {
+      auto values = random_array(DType::f32, {1, n}, 2).values;
+      values[static_cast<std::size_t>(at)] = nan_value;
+      const auto x = upload(backend(), row_of(values));
+      for (const auto& v : {x, bridge::add(x, x)}) {
+        for (auto kind : {op::ExtremumKind::max, op::ExtremumKind::min}) {
+          expect_equal(bridge::arg_reduce(kind, v, 1, false), {DType::i64, {1}, {static_cast<Exact>(at)}});
+          expect_equal(bridge::arg_reduce(kind, bridge::transpose(v), 0, false),
+                       {DType::i64, {1}, {static_cast<Exact>(at)}});
+        }
+      }
+    }
+  }
+}
+
+/// Tensors large enough to be split over threads and strips, whole entries and single elements.
+TEST_P(FieldCases, LargeGathersAndScattersMeetTheModel) {
+  const std::int64_t rows = 70, n = 150, depth = 30;
+  const auto x = random_array(DType::f32, {rows, n, depth}, 3);
+  for (int axis = 0; axis < 3; ++axis) {
+    for (bool shared : {true, false}) {
+      SCOPED_TRACE(axis);
+      auto index = x;
+      index.dtype = DType::i64;
+      for (std::int64_t i = 0; i < x.shape.product(); ++i) {
+        const auto at = index_of(x.shape, i)[static_cast<std::size_t>(axis)];
+        index.values[static_cast<std::size_t>(i)] =
+            static_cast<Exact>((shared ? at * 7 + 3 : i * 31 + at) % x.shape[axis]);
+      }
+      const auto to = [&](std::int64_t i) {
+        auto at = index_of(x.shape, i);
+        at[static_cast<std::size_t>(axis)] =
+            static_cast<std::int64_t>(index.values[static_cast<std::size_t>(i)]);
+        return static_cast<std::size_t>(x.offset(at));
+      };
+      auto gathered = x, added = x;
+      for (std::int64_t i = 0; i < x.shape.product(); ++i) {
+        gathered.values[static_cast<std::size_t>(i)] = x.values[to(i)];
+        added.values[to(i)] += x.values[static_cast<std::size_t>(i)];
+      }
+      for (auto& v : added.values) v = rounded(DType::f32, v);
+      auto at = upload(backend(), index);
+      if (shared) {
+        Shape one{1, 1, 1};
+        one[axis] = x.shape[axis];
+        at = bridge::expand(bridge::slice(at, {0, 0, 0}, one, {1, 1, 1}), x.shape);
+      }
+      const auto v = upload(backend(), x);
+      expect_equal(bridge::gather(v, axis, at), gathered);
+      expect_equal(bridge::scatter(v, axis, at, v, op::ScatterMode::add), added,
+                   [](auto) { return 0x1p-23L * 3 * static_cast<Exact>(rows + n); });
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Field, FieldCases, testing::ValuesIn(all_places()), place_name);
+
+}  // namespace
+}  // namespace strata::conformance
