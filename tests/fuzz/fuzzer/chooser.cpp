@@ -132,6 +132,7 @@ ValueId Chooser::partner(const TensorType& with, DType wanted) {
   });
 }
 ValueId Chooser::fresh(const TensorType& type) {
+  if (type.shape.product() > palette_.largest) throw TooLarge{};
   program_.inputs.push_back(elements(type));
   held_.push_back(~(static_cast<ValueId>(program_.inputs.size()) - 1));
   return held_.back();

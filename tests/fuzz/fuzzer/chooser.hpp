@@ -20,6 +20,8 @@ struct Palette {
   static Palette random(Choices& choices);
 };
 
+struct TooLarge {};
+
 class Chooser : public Choices {
  public:
   using Fits = std::function<bool(const TensorType&)>;
@@ -48,7 +50,8 @@ class Chooser : public Choices {
   ValueId of_rank(int least);
   /// One that broadcasts with `with` and has `dtype`.
   ValueId partner(const TensorType& with, DType dtype);
-  /// A new program input with random elements.
+  /// A new program input with random elements. Throws TooLarge beyond the palette's size: the call is given
+  /// up.
   ValueId fresh(const TensorType& type);
 
   // ---- attributes

@@ -25,7 +25,7 @@ class BodyWriter {
     for (std::int64_t i = 0; i < count; ++i) {
       add_operation();
       const auto held = chooser_.held();
-      if (chooser_.chance(settings_.early_reads))
+      if (!held.empty() && chooser_.chance(settings_.early_reads))
         body_.actions.push_back(Action::read(chooser_.one_of(held)));
       if (held.size() > 1 && chooser_.chance(settings_.early_drops)) drop(chooser_.one_of(held));
     }
@@ -34,25 +34,36 @@ class BodyWriter {
   }
 
  private:
+  /// Nothing where the family found no inputs of reasonable size.
+  std::optional<Call> choose(const std::vector<int>& weights) {
+    try {
+      auto call = families()[chooser_.weighted(weights)].choose(chooser_);
+      if (!call.operands.empty() && chooser_.chance(settings_.refused_calls))
+        call.operands[chooser_.below(call.operands.size())] = chooser_.any();
+      return call;
+    } catch (const TooLarge&) {
+      return std::nullopt;
+    }
+  }
+
   void add_operation() {
     std::vector<int> weights;
     for (const auto& family : families()) weights.push_back(family.weight);
     for (int attempt = 0; attempt < 20; ++attempt) {
-      auto call = families()[chooser_.weighted(weights)].choose(chooser_);
-      if (!call.operands.empty() && chooser_.chance(settings_.refused_calls))
-        call.operands[chooser_.below(call.operands.size())] = chooser_.any();
+      auto call = choose(weights);
+      if (!call) continue;
       std::vector<op::TensorType> types;
-      for (auto id : call.operands) types.push_back(chooser_.type(id));
-      const auto result = type_of_result(call.op, types);
+      for (auto id : call->operands) types.push_back(chooser_.type(id));
+      const auto result = type_of_result(call->op, types);
       if (result &&
-          (result->shape.product() > chooser_.largest() || work_of(call.op, types, *result) > most_work))
+          (result->shape.product() > chooser_.largest() || work_of(call->op, types, *result) > most_work))
         continue;
       if (result) {
         chooser_.made(*result);
       } else {
         chooser_.made_nothing();
       }
-      body_.actions.push_back(Action::execute(std::move(call.op), std::move(call.operands)));
+      body_.actions.push_back(Action::execute(std::move(call->op), std::move(call->operands)));
       return;
     }
   }

@@ -39,6 +39,14 @@ std::string element(std::int32_t v) {
                                                        : fmt::format("{}", v);
 }
 
+std::string to_string(const Action& action, ValueId& made) {
+  if (action.kind == Action::Kind::drop) return "drop " + name(action.value);
+  if (action.kind == Action::Kind::read) return "read " + name(action.value);
+  std::string operands;
+  for (auto id : action.operands) operands += (operands.empty() ? "" : ", ") + name(id);
+  return fmt::format("{} = {} of ({})", name(made++), op::to_string(action.op), operands);
+}
+
 std::string_view cpp_name(DType t) {
   constexpr std::string_view names[] = {"double",       "float",        "Float16",      "BFloat16",
                                         "std::int64_t", "std::int32_t", "std::uint8_t", "bool"};
@@ -79,12 +87,18 @@ std::string action_lines(const Body& body, const std::string& indent) {
 
 }  // namespace
 
-std::string to_string(const Action& action, ValueId made) {
-  if (action.kind == Action::Kind::drop) return "drop " + name(action.value);
-  if (action.kind == Action::Kind::read) return "read " + name(action.value);
-  std::string operands;
-  for (auto id : action.operands) operands += (operands.empty() ? "" : ", ") + name(id);
-  return fmt::format("{} = {} of ({})", name(made), op::to_string(action.op), operands);
+std::string listing(const Program& program) {
+  std::string out = fmt::format("seed {}\n", program.seed);
+  for (std::size_t i = 0; i < program.inputs.size(); ++i) {
+    const auto& data = program.inputs[i];
+    out += fmt::format("  in{}: {}\n", i, op::TensorType{data.dtype(), data.shape()}.to_string());
+  }
+  for (std::size_t b = 0; b < program.bodies.size(); ++b) {
+    ValueId made = 0;
+    out += fmt::format("  body {}\n", b);
+    for (const auto& action : program.bodies[b].actions) out += "    " + to_string(action, made) + "\n";
+  }
+  return out;
 }
 
 std::string to_cpp(const Program& program, const std::string& comment) {

@@ -9,7 +9,7 @@ namespace strata::fuzz {
 
 /// `comment` stands above the test, line by line.
 std::string to_cpp(const Program& program, const std::string& comment);
-/// One action, for people: "v3 = add(v1, in0)".
-std::string to_string(const Action& action, ValueId made);
+/// The inputs' types and all actions, a line each.
+std::string listing(const Program& program);
 
 }  // namespace strata::fuzz

@@ -1,6 +1,7 @@
 #include "fuzz/fuzzer/session.hpp"
 
 #include <chrono>
+#include <cstdio>
 
 #include <fmt/format.h>
 
@@ -36,6 +37,11 @@ Found minimise(Rig& rig, const Program& program, const Mismatch& mismatch, const
 
 }  // namespace
 
+std::atomic<std::uint64_t>& current_seed() {
+  static std::atomic<std::uint64_t> seed{0};
+  return seed;
+}
+
 Report fuzz(Rig& rig, const SessionSettings& settings) {
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
@@ -43,8 +49,10 @@ Report fuzz(Rig& rig, const SessionSettings& settings) {
   Report report;
   for (std::size_t i = 0; i < settings.programs; ++i) {
     if (settings.seconds > 0 && elapsed() > settings.seconds) break;
+    current_seed() = settings.seed + i;
     const auto program = generate(settings.seed + i, settings.generator);
     count(report, program);
+    if (settings.print) std::fputs(listing(program).c_str(), stdout), std::fflush(stdout);
     const auto verdict = rig.check(program, static_cast<std::size_t>(program.seed));
     report.compared += verdict.compared;
     report.excluded += verdict.excluded;

@@ -1,6 +1,7 @@
 /// Programs one after another against a rig, with the counts that a report needs.
 #pragma once
 
+#include <atomic>
 #include <map>
 
 #include "fuzz/fuzzer/generator.hpp"
@@ -14,6 +15,7 @@ struct SessionSettings {
   std::size_t programs = 1000;
   double seconds = 0;          ///< 0: no limit
   std::size_t mismatches = 5;  ///< stop after as many
+  bool print = false;          ///< list each program on stdout before it runs
   GeneratorSettings generator;
   ShrinkSettings shrink;
 };
@@ -37,6 +39,9 @@ struct Report {
   bool good() const { return found.empty() && !too_blind(); }
   std::string to_string() const;
 };
+
+/// Of the program that runs now, for whoever has to report a crash.
+std::atomic<std::uint64_t>& current_seed();
 
 /// Program i has seed settings.seed + i, so any of them can be run alone.
 Report fuzz(Rig& rig, const SessionSettings& settings);
