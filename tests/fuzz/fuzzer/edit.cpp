@@ -98,12 +98,12 @@ Edited without_unused_inputs(const Program& program) {
   return out.inputs.size() < program.inputs.size() ? Edited(out) : std::nullopt;
 }
 
-Edited with_extents(const Program& program, Resize resize) {
+Edited with_extents(const Program& program, Resize resize, End kept) {
   auto out = program;
   for (auto& data : out.inputs) {
     Shape shape = data.shape();
     resize(shape);
-    if (shape != data.shape()) data = cut(data, shape);
+    if (shape != data.shape()) data = cut(data, shape, kept);
   }
   for (auto& body : out.bodies) {
     for (auto& action : body.actions) {
@@ -122,14 +122,15 @@ Edited with_input(const Program& program, std::size_t input, const TensorData& d
   return out;
 }
 
-TensorData cut(const TensorData& data, const Shape& shape) {
+TensorData cut(const TensorData& data, const Shape& shape, End kept) {
   const auto size = size_of(data.dtype());
   const auto bytes = TensorData::allocate(static_cast<std::size_t>(shape.product()) * size);
   const auto from = op::contiguous_strides(data.shape());
   for (std::int64_t i = 0; i < shape.product(); ++i) {
     std::int64_t at = 0, rest = i;
     for (int axis = shape.rank() - 1; axis >= 0; --axis) {
-      at += rest % shape[axis] * from[axis];
+      const auto skipped = kept == End::last ? data.shape()[axis] - shape[axis] : 0;
+      at += (rest % shape[axis] + skipped) * from[axis];
       rest /= shape[axis];
     }
     std::memcpy(bytes.get() + static_cast<std::size_t>(i) * size,

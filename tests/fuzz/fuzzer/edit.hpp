@@ -7,6 +7,7 @@
 namespace strata::fuzz {
 
 using Edited = std::optional<Program>;
+enum class End { first, last };
 
 /// The place of value `id`'s operation among the body's actions.
 std::size_t action_of(const Body& body, ValueId id);
@@ -23,12 +24,13 @@ Edited with_replaced(const Program& program, std::size_t body, ValueId id, Value
 /// The value becomes a new input with these elements.
 Edited with_constant(const Program& program, std::size_t body, ValueId id, const TensorData& data);
 Edited without_unused_inputs(const Program& program);
-/// Nothing when an operation would be refused that was not, or the other way round.
-Edited with_extents(const Program& program, Resize resize);
+/// Inputs keep their first or their last elements. Nothing when an operation would be refused that was not,
+/// or the other way round.
+Edited with_extents(const Program& program, Resize resize, End kept);
 Edited with_input(const Program& program, std::size_t input, const TensorData& data);
 
-/// The first elements of each axis.
-TensorData cut(const TensorData& data, const Shape& shape);
+/// The first, or last, elements of each axis.
+TensorData cut(const TensorData& data, const Shape& shape, End kept);
 /// 0, 1, or 1, 2, 3, ...; `from` says which.
 enum class Plain { zeros, ones, counting };
 TensorData plain(const TensorData& like, Plain from);

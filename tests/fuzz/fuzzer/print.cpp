@@ -15,7 +15,7 @@ std::string name(ValueId id) {
 template <class T>
 std::string element(T v) {
   if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>) {
-    return fmt::format("{}({}f)", std::is_same_v<T, Float16> ? "Float16" : "BFloat16",
+    return fmt::format("{}({})", std::is_same_v<T, Float16> ? "Float16" : "BFloat16",
                        element(static_cast<float>(v)));
   } else if constexpr (std::is_same_v<T, bool>) {
     return literal(v);
@@ -23,12 +23,12 @@ std::string element(T v) {
     if (std::isnan(v)) return "NAN";
     if (std::isinf(v)) return v < 0 ? "-INFINITY" : "INFINITY";
     auto text = fmt::format("{}", v);
-    return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
+    if (text.find_first_of(".e") == std::string::npos) text += ".0";
+    return std::is_same_v<T, float> ? text + "f" : text;
   } else {
     return literal(op::Number(static_cast<std::int64_t>(v)));
   }
 }
-/// Halves are given by their bits where a literal cannot say it.
 template <>
 std::string element(std::uint8_t v) {
   return fmt::format("{}", v);

@@ -181,9 +181,10 @@ Outputs forward(Outputs outputs) {
 std::string first_word(const std::string& text) { return text.substr(0, text.find(':')); }
 
 std::string show(const Output& o) {
-  return o.error.empty()
-             ? std::string(name_of(o.data.dtype())) + o.data.shape().to_string() + " " + o.data.to_string(9)
-             : o.error;
+  if (!o.error.empty()) return o.error;
+  constexpr std::int64_t few = 64;
+  const auto type = op::TensorType{o.data.dtype(), o.data.shape()}.to_string();
+  return o.data.size() <= few ? type + " " + o.data.to_string(9) : type;
 }
 
 std::string difference(const Output& expected, const Output& actual, Verdict& verdict) {

@@ -117,7 +117,9 @@ class Shrinker {
     bool changed = false;
     for (auto it = all.rbegin(); it != all.rend(); ++it) {
       for (auto to : {std::int64_t{1}, std::int64_t{2}, std::int64_t{3}, *it / 2, *it - 1}) {
-        if (to > 0 && to < *it && accept(with_extents(program_, {*it, to}))) {
+        if (to < 1 || to >= *it) continue;
+        if (accept(with_extents(program_, {*it, to}, End::first)) ||
+            accept(with_extents(program_, {*it, to}, End::last))) {
           changed = true;
           break;
         }

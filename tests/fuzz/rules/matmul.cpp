@@ -46,6 +46,8 @@ void add_product(Sum& s, DType t, double a, double ea, double b, double eb) {
   s.uncertain |= ea != 0 || eb != 0;
   if (!std::isfinite(a) || !std::isfinite(b)) {
     s.infinite = true;
+    const auto subnormal = [](double v) { return v != 0 && std::abs(v) < smallest_normal(DType::bf16); };
+    s.unknown |= t == DType::bf16 && (subnormal(a) || subnormal(b));  // 0 times infinity, or not
     return;
   }
   const Real x = std::abs(a), y = std::abs(b);
