@@ -90,7 +90,7 @@ class Reduction {
     // always the same.
     constexpr std::int64_t few = 8, segment_elements = 1 << 16;
     const auto units = walk.outer * column_blocks();
-    segment_ = units >= few ? walk.reduced
+    segment_ = units >= few ? std::max<std::int64_t>(walk.reduced, 1)
                             : std::max<std::int64_t>(segment_elements / std::min(walk.columns, block), 1);
     segments_ = std::max<std::int64_t>((walk.reduced + segment_ - 1) / segment_, 1);
   }

@@ -139,6 +139,11 @@ TEST_P(ReduceConformance, EmptyAxes) {
     check_reduce(ReduceKind::max, sample(backend(), dtype, {0, 3}, Layout::contiguous, 1), {1}, false);
     EXPECT_THROW(bridge::reduce(ReduceKind::max, x.value, {1}, false), ShapeError);
     EXPECT_THROW(bridge::reduce(ReduceKind::min, x.value, {1}, false), ShapeError);
+    // Many results of nothing, rows and columns.
+    for (auto kind : {ReduceKind::sum, ReduceKind::prod, ReduceKind::mean}) {
+      check_reduce(kind, sample(backend(), dtype, {40, 0}, Layout::contiguous, 1), {1}, false);
+      check_reduce(kind, sample(backend(), dtype, {9, 0, 40}, Layout::contiguous, 1), {1}, false);
+    }
     const auto nothing = sample(backend(), dtype, {0, 0}, Layout::contiguous, 1);
     EXPECT_THROW(bridge::reduce(ReduceKind::max, nothing.value, {1}, false), ShapeError);
   }

@@ -1,0 +1,25 @@
+#include "fuzz/fuzzer/bounded_backend.hpp"
+
+namespace strata::fuzz {
+
+backend::Values BoundedBackend::execute(const op::Operation& op, backend::Inputs inputs) {
+  std::vector<ValueRef> operands;
+  std::vector<Errors> errors;
+  for (const auto& v : inputs) {
+    operands.push_back(get(v).inner);
+    errors.push_back(get(v).errors);
+  }
+  const auto results = flex_.execute(op, operands);
+  STRATA_CHECK(results.size() == 1);  // families of several outputs need bounds for each
+  const ValueRef result = results[0];
+  Propagation propagation(flex_, operands, errors, result);
+  return backend::Values(wrap(result, family_of(op).errors(op, propagation)));
+}
+
+std::vector<double> BoundedBackend::errors(const ValueRef& value) const {
+  const auto& e = get(value).errors;
+  if (!e) return std::vector<double>(static_cast<std::size_t>(value->shape.product()));
+  return flex_.read(e).to_doubles();
+}
+
+}  // namespace strata::fuzz

@@ -1,0 +1,199 @@
+#include "fuzz/fuzzer/interval.hpp"
+
+#include <algorithm>
+#include <initializer_list>
+
+namespace strata::fuzz {
+namespace {
+
+using op::BinaryKind;
+using op::UnaryKind;
+using Maybe = std::optional<Interval>;
+
+/// The hull of the values at the corners of a box on which the function is monotone in each argument.
+Maybe hull(std::initializer_list<Real> corners) {
+  const auto nans = std::ranges::count_if(corners, [](Real v) { return std::isnan(v); });
+  if (nans != 0) {
+    if (static_cast<std::size_t>(nans) != corners.size()) return std::nullopt;
+    return Interval{NAN, NAN};
+  }
+  return Interval{std::min(corners), std::max(corners)};
+}
+template <class F>
+Maybe monotone(Interval x, F f) {
+  return hull({f(x.low), f(x.high)});
+}
+/// Piecewise constant: nothing when a jump lies inside.
+template <class F>
+Maybe stepped(Interval x, F f) {
+  const Real a = f(x.low), b = f(x.high);
+  if (std::isnan(a)) return Interval{a, a};
+  return a == b ? Maybe(Interval{a, a}) : std::nullopt;
+}
+template <class F>
+Maybe lipschitz_1(Interval x, F f) {
+  const Real middle = x.low + (x.high - x.low) / 2, y = f(middle), r = (x.high - x.low) / 2;
+  return std::isnan(y) ? Interval{y, y} : Interval{std::max(y - r, Real{-1}), std::min(y + r, Real{1})};
+}
+
+Real sign(Real x) { return std::isnan(x) ? x : static_cast<Real>((x > 0) - (x < 0)); }
+Real sigmoid(Real x) { return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x)); }
+Real floored_remainder(Real a, Real b) {
+  const Real r = std::fmod(a, b);
+  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+
+Maybe remainder(Interval a, Interval b) {
+  if (a.is_point() && b.is_point()) {
+    const Real r = floored_remainder(a.low, b.low);
+    return Interval{r, r};
+  }
+  if (b.contains(0) || std::isinf(a.magnitude()) || std::isinf(b.magnitude())) return std::nullopt;
+  const auto quotient = hull({a.low / b.low, a.low / b.high, a.high / b.low, a.high / b.high});
+  const Real n = std::floor(quotient->low), slack = std::abs(n) * 0x1p-60L;
+  // Near a multiple of b a device may round across the jump.
+  if (std::floor(quotient->low - slack) != std::floor(quotient->high + slack)) return std::nullopt;
+  return n >= 0 ? Interval{a.low - n * b.high, a.high - n * b.low}
+                : Interval{a.low - n * b.low, a.high - n * b.high};
+}
+
+Maybe power(Interval x, Interval y) {
+  const auto f = [](Real a, Real b) { return std::pow(a, b); };
+  if (x.is_point() && y.is_point()) {
+    // The sign of a zero base shows in the result.
+    if (x.low == 0 && !(y.low > 0)) return y.low == 0 ? Maybe(Interval{1, 1}) : std::nullopt;
+    const Real p = f(x.low, y.low);
+    return Interval{p, p};
+  }
+  if (!(x.low > 0)) return std::nullopt;
+  return hull({f(x.low, y.low), f(x.low, y.high), f(x.high, y.low), f(x.high, y.high)});
+}
+
+}  // namespace
+
+Maybe apply(UnaryKind kind, Interval x) {
+  if (x.is_nan()) return x;
+  switch (kind) {
+    case UnaryKind::neg:
+      return Interval{-x.high, -x.low};
+    case UnaryKind::abs:
+      if (x.contains(0)) return Interval{0, x.magnitude()};
+      return hull({std::abs(x.low), std::abs(x.high)});
+    case UnaryKind::sign:
+      return stepped(x, [](Real v) { return sign(v); });
+    case UnaryKind::floor:
+      return stepped(x, [](Real v) { return std::floor(v); });
+    case UnaryKind::ceil:
+      return stepped(x, [](Real v) { return std::ceil(v); });
+    case UnaryKind::round:
+      return stepped(x, [](Real v) { return std::nearbyint(v); });
+    case UnaryKind::trunc:
+      return stepped(x, [](Real v) { return std::trunc(v); });
+    case UnaryKind::recip:
+      if (x.contains(0)) return std::nullopt;
+      return monotone(x, [](Real v) { return 1 / v; });
+    case UnaryKind::sqrt:
+      return monotone(x, [](Real v) { return std::sqrt(v); });
+    case UnaryKind::rsqrt:
+      if (x.contains(0)) return std::nullopt;
+      return monotone(x, [](Real v) { return 1 / std::sqrt(v); });
+    case UnaryKind::exp:
+      return monotone(x, [](Real v) { return std::exp(v); });
+    case UnaryKind::expm1:
+      return monotone(x, [](Real v) { return std::expm1(v); });
+    case UnaryKind::log:
+      return monotone(x, [](Real v) { return std::log(v); });
+    case UnaryKind::log1p:
+      return monotone(x, [](Real v) { return std::log1p(v); });
+    case UnaryKind::sin:
+      return lipschitz_1(x, [](Real v) { return std::sin(v); });
+    case UnaryKind::cos:
+      return lipschitz_1(x, [](Real v) { return std::cos(v); });
+    case UnaryKind::tanh:
+      return monotone(x, [](Real v) { return std::tanh(v); });
+    case UnaryKind::sigmoid:
+      return monotone(x, sigmoid);
+    case UnaryKind::erf:
+      return monotone(x, [](Real v) { return std::erf(v); });
+    case UnaryKind::logical_not:
+    case UnaryKind::bit_not:
+      break;  // never of floats
+  }
+  return std::nullopt;
+}
+
+Maybe apply(BinaryKind kind, Interval a, Interval b) {
+  if (kind == BinaryKind::pow) {
+    if ((a.is_point() && a.low == 1) || (b.is_point() && b.low == 0)) return Interval{1, 1};  // even of NaN
+  }
+  if (a.is_nan()) return a;
+  if (b.is_nan()) return b;
+  switch (kind) {
+    case BinaryKind::add:
+      return hull({a.low + b.low, a.high + b.high});
+    case BinaryKind::sub:
+      return hull({a.low - b.high, a.high - b.low});
+    case BinaryKind::mul:
+      return hull({a.low * b.low, a.low * b.high, a.high * b.low, a.high * b.high});
+    case BinaryKind::div:
+      if (b.contains(0))
+        return a.is_point() && a.low == 0 && b.is_point() ? Maybe(Interval{NAN, NAN}) : std::nullopt;
+      return hull({a.low / b.low, a.low / b.high, a.high / b.low, a.high / b.high});
+    case BinaryKind::max:
+      return Interval{std::max(a.low, b.low), std::max(a.high, b.high)};
+    case BinaryKind::min:
+      return Interval{std::min(a.low, b.low), std::min(a.high, b.high)};
+    case BinaryKind::rem:
+      return remainder(a, b);
+    case BinaryKind::pow:
+      return power(a, b);
+    case BinaryKind::bit_and:
+    case BinaryKind::bit_or:
+    case BinaryKind::bit_xor:
+    case BinaryKind::shift_left:
+    case BinaryKind::shift_right:
+      break;  // never of floats
+  }
+  return std::nullopt;
+}
+
+bool decided(op::CompareKind, Interval a, Interval b) {
+  if (a.is_nan() || b.is_nan()) return true;
+  return (a.is_point() && b.is_point()) || a.high < b.low || b.high < a.low;
+}
+
+bool decided_cast(DType to, Interval x) {
+  if (x.is_nan() || x.is_point()) return true;
+  if (to == DType::boolean) return !x.contains(0);
+  const Real low = to == DType::i64 ? -0x1p63L : to == DType::i32 ? -0x1p31L : 0;
+  const Real high = to == DType::i64 ? 0x1p63L - 1 : to == DType::i32 ? 0x1p31L - 1 : 255;
+  const auto whole = [&](Real v) { return std::trunc(std::clamp(v, low, high)); };
+  return whole(x.low) == whole(x.high);
+}
+
+Real rounding(UnaryKind kind, DType t, Interval exact, Real operand) {
+  if (kind <= UnaryKind::trunc || kind == UnaryKind::sqrt) return 0;
+  const auto c = compute_dtype(t);
+  // Twice the 8 ULP that the conformance suite grants a device. Around their zeros away from 0, functions are
+  // granted 4 epsilon, and the reduction of the angle fails beyond a power of two (lower_math.hpp).
+  Real absolute = 2 * smallest_subnormal(c);
+  if (kind == UnaryKind::sin || kind == UnaryKind::cos) {
+    if (operand > (c == DType::f64 ? 0x1p30L : 0x1p20L)) return 2;
+    absolute += 8 * epsilon(c);
+  }
+  if (kind == UnaryKind::log) absolute += 8 * epsilon(c);
+  return 16 * epsilon(c) * exact.magnitude() + absolute;
+}
+
+Real rounding(BinaryKind kind, DType t, Interval exact, Interval a, Interval b) {
+  const auto c = compute_dtype(t);
+  if (kind == BinaryKind::rem) return epsilon(c) * b.magnitude();  // moving a rest to the divisor's side
+  if (kind != BinaryKind::pow || exact.is_nan()) return 0;
+  if (exact.is_point() && (exact.low == 0 || exact.low == 1)) return 0;
+  const Real logarithm = std::max(std::abs(std::log(std::abs(a.low))), std::abs(std::log(std::abs(a.high))));
+  const Real exponent = b.magnitude() * logarithm;
+  const Real condition = std::isfinite(exponent) ? 8 + 4 * exponent : 8;
+  return 2 * epsilon(c) * condition * exact.magnitude() + 2 * smallest_subnormal(c);
+}
+
+}  // namespace strata::fuzz
