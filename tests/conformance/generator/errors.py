@@ -70,6 +70,8 @@ def error_family():
     add("windows without a step", "unfold", {"axis": 1, "size": 2, "step": 0}, [x], "ArgumentError", ["step 0"])
     add("windows of none", "unfold", {"axis": 1, "size": 0, "step": 1}, [x], "ArgumentError", ["size 0"])
 
+    add("windows beyond rank 8", "unfold", {"axis": 0, "size": 1, "step": 1}, [zeros("f32", 2, 1, 1, 1, 1, 1, 1, 1)], "ShapeError", ["8"])
+
     def conv(name, x, w, error, says, **changes):
         rank = x[1].ndim - 2
         attributes = {"stride": [1] * rank, "padding": [0] * rank, "dilation": [1] * rank, "groups": 1, "transposed": False, "extra": []}
