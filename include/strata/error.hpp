@@ -40,6 +40,12 @@ class STRATA_API IndexError : public UserError {
   using UserError::UserError;
   ~IndexError() override;
 };
+/// A matrix does not have the property that an operation needs: it is singular, or not positive definite.
+class STRATA_API MatrixError : public UserError {
+ public:
+  using UserError::UserError;
+  ~MatrixError() override;
+};
 /// Operands live on different devices, or a device does not exist on this machine.
 class STRATA_API DeviceError : public UserError {
  public:

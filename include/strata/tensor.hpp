@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <iosfwd>
+#include <limits>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -22,7 +23,10 @@ struct Float;  ///< f64, f32 (the default), f16, bf16
 struct Int;    ///< i64 (the default), i32, u8
 struct Bool;   ///< bool
 
+using detail::Margin;
+using detail::PadMode;
 using detail::Range;
+using op::ScatterMode;
 
 namespace detail {
 
@@ -73,6 +77,8 @@ void flatten(const typename Nested<T, D>::type& list, int axis, Shape& shape, st
 }  // namespace detail
 
 class Gradients;
+template <int D, class Kind>
+struct WithIndices;
 
 template <int D, class Kind = Float>
 class Tensor {
@@ -134,6 +140,36 @@ class Tensor {
                        DType dtype = Traits::dtype) requires(D == 1 && is_number) {
     return Tensor(detail::arange(start, stop, step, dtype, device));
   }
+  /// `count` numbers from start to stop, both included.
+  static Tensor linspace(double start, double stop, std::int64_t count, const Device& device = Device(),
+                         DType dtype = Traits::dtype) requires(D == 1 && is_float_kind) {
+    return Tensor(detail::linspace(start, stop, count, dtype, device));
+  }
+  /// base^start ... base^stop, both included.
+  static Tensor logspace(double start, double stop, std::int64_t count, double base = 10,
+                         const Device& device = Device(),
+                         DType dtype = Traits::dtype) requires(D == 1 && is_float_kind) {
+    return Tensor(
+        detail::binary(op::BinaryKind::pow, base, detail::linspace(start, stop, count, dtype, device)));
+  }
+  /// Ones on the diagonal, zeros elsewhere.
+  static Tensor eye(std::int64_t rows, std::int64_t columns, const Device& device = Device(),
+                    DType dtype = Traits::dtype) requires(D == 2) {
+    return Tensor(detail::eye(rows, columns, dtype, device));
+  }
+  static Tensor eye(std::int64_t n, const Device& device = Device()) requires(D == 2) {
+    return eye(n, n, device);
+  }
+  /// 0 ... n - 1 in random order.
+  static Tensor randperm(std::int64_t n,
+                         const Device& device = Device()) requires(D == 1 && std::is_same_v<Kind, Int>) {
+    return Tensor(detail::random_permutation(n, device));
+  }
+  static Tensor full_like(const Tensor& other, detail::Literal value) {
+    return full(other.shape(), value, other.device(), other.dtype());
+  }
+  static Tensor zeros_like(const Tensor& other) { return full_like(other, 0); }
+  static Tensor ones_like(const Tensor& other) { return full_like(other, 1); }
   /// Uniform in [low, high). The stream of numbers depends on `manual_seed` and on nothing else: not on the
   /// device.
   static Tensor random(const Shape& shape, double low = 0, double high = 1, const Device& device = Device(),
@@ -362,6 +398,182 @@ class Tensor {
     return Tensor<D + 1, Kind>(detail::unsqueeze(value_, axis));
   }
 
+  /// One margin for each axis: `x.pad({{1, 1}, {0, 2}})`; missing ones are empty.
+  Tensor pad(std::initializer_list<Margin> margins, detail::Literal value = 0) const {
+    return Tensor(detail::pad(value_, {margins.begin(), margins.size()}, PadMode::constant, value));
+  }
+  Tensor pad(std::initializer_list<Margin> margins, PadMode mode) const {
+    return Tensor(detail::pad(value_, {margins.begin(), margins.size()}, mode, 0));
+  }
+  /// The whole tensor again and again along each axis; a count of 0 gives an empty axis.
+  Tensor repeat(const std::int64_t (&counts)[D == 0 ? 1 : D]) const requires(D > 0) {
+    return Tensor(detail::repeat(value_, std::span<const std::int64_t>(counts)));
+  }
+  /// Moves entries along an axis; those that leave one end enter at the other.
+  Tensor roll(std::int64_t shift, int axis) const {
+    return Tensor(
+        detail::roll(value_, std::span<const std::int64_t>(&shift, 1), std::span<const int>(&axis, 1)));
+  }
+  /// Windows of `size` entries, `step` apart, along one axis; their entries are the new last axis.
+  auto unfold(int axis, std::int64_t size, std::int64_t step) const requires(D >= 1 && D < max_rank) {
+    return Tensor<D + 1, Kind>(detail::unfold(value_, axis, size, step));
+  }
+  Tensor movedim(int from, int to) const { return Tensor(detail::move_axis(value_, from, to)); }
+  /// Axes `first` to `last` as one.
+  template <int E>
+  Tensor<E, Kind> flatten(int first, int last) const {
+    return Tensor<E, Kind>(detail::flatten(value_, first, last));
+  }
+  /// Pieces of `size` entries along an axis; the last one may be shorter.
+  std::vector<Tensor> split(std::int64_t size, int axis) const {
+    if (size < 1) throw ArgumentError("[split] pieces need at least one entry");
+    std::vector<Tensor> parts;
+    for (std::int64_t at = 0; at < dim(axis); at += size) {
+      parts.push_back(narrow(axis, at, std::min(size, dim(axis) - at)));
+    }
+    return parts;
+  }
+  /// The elements on and below the diagonal of the last two axes, 0 elsewhere.
+  Tensor tril(std::int64_t diagonal = 0) const requires(D >= 2) {
+    return Tensor(detail::triangle(value_, true, diagonal));
+  }
+  Tensor triu(std::int64_t diagonal = 0) const requires(D >= 2) {
+    return Tensor(detail::triangle(value_, false, diagonal));
+  }
+  /// The diagonal of the last two axes.
+  auto diagonal(std::int64_t offset = 0) const requires(D >= 2) {
+    return Tensor<(D > 1 ? D - 1 : 0), Kind>(detail::diagonal(value_, offset));
+  }
+  auto trace() const requires(D == 2 && is_number) { return diagonal().sum(); }
+
+  // ---- order along an axis. Of equal elements the first comes first; NaN counts as largest.
+
+  auto argmax(int axis) const requires(D >= 1) {
+    return Tensor<(D > 0 ? D - 1 : 0), Int>(detail::arg_reduce(op::ExtremumKind::max, value_, axis));
+  }
+  auto argmin(int axis) const requires(D >= 1) {
+    return Tensor<(D > 0 ? D - 1 : 0), Int>(detail::arg_reduce(op::ExtremumKind::min, value_, axis));
+  }
+  /// The row-major position in the whole tensor.
+  Tensor<0, Int> argmax() const {
+    return Tensor<0, Int>(detail::arg_reduce_all(op::ExtremumKind::max, value_));
+  }
+  Tensor<0, Int> argmin() const {
+    return Tensor<0, Int>(detail::arg_reduce_all(op::ExtremumKind::min, value_));
+  }
+  auto max_with_indices(int axis) const requires(D >= 1) { return extremum(op::ExtremumKind::max, axis); }
+  auto min_with_indices(int axis) const requires(D >= 1) { return extremum(op::ExtremumKind::min, axis); }
+  Tensor<D, Int> argsort(int axis = -1, bool descending = false) const requires(D >= 1) {
+    return Tensor<D, Int>(detail::argsort(value_, axis, descending));
+  }
+  Tensor sort(int axis = -1, bool descending = false) const requires(D >= 1) {
+    return gather(axis, argsort(axis, descending));
+  }
+  WithIndices<D, Kind> sort_with_indices(int axis = -1, bool descending = false) const requires(D >= 1);
+  /// The k largest (or smallest) along an axis, best first.
+  WithIndices<D, Kind> topk(std::int64_t k, int axis = -1, bool largest = true) const requires(D >= 1);
+  /// The k-th smallest, counted from 1.
+  auto kthvalue(std::int64_t k, int axis = -1) const requires(D >= 1) {
+    return Tensor<(D > 0 ? D - 1 : 0), Kind>(
+        detail::at(detail::gather(value_, axis, detail::argsort(value_, axis, false, k)), axis, k - 1));
+  }
+  /// The lower one of the two in the middle where there are two.
+  auto median(int axis = -1) const requires(D >= 1) { return kthvalue((dim(axis) + 1) / 2, axis); }
+  /// Between neighbours: linear. NaN where the slice holds one.
+  auto quantile(double q, int axis = -1) const requires(is_float_kind&& D >= 1) {
+    return Tensor<(D > 0 ? D - 1 : 0), Kind>(detail::quantile(value_, q, axis));
+  }
+  Tensor cumsum(int axis) const requires is_number { return running(op::CumulativeKind::sum, axis); }
+  Tensor cumprod(int axis) const requires is_number { return running(op::CumulativeKind::prod, axis); }
+  Tensor cummax(int axis) const requires is_number { return running(op::CumulativeKind::max, axis); }
+  Tensor cummin(int axis) const requires is_number { return running(op::CumulativeKind::min, axis); }
+
+  // ---- indices. One outside its axis is an IndexError, on a lazy device when the result is read.
+
+  /// out[.., j, ..] = this[.., index[.., j, ..], ..]; the index has the extents of this on the other axes.
+  Tensor gather(int axis, const Tensor<D, Int>& index) const requires(D >= 1) {
+    return Tensor(detail::gather(value_, axis, index.value()));
+  }
+  /// This with source[.., j, ..] put at, added to, ... the places that the index names on `axis`.
+  Tensor scatter(int axis, const Tensor<D, Int>& index, const Tensor& source,
+                 ScatterMode mode = ScatterMode::assign) const requires(D >= 1) {
+    return Tensor(detail::scatter(value_, axis, index.value(), source.value(), mode));
+  }
+  /// The named entries of an axis.
+  Tensor select(int axis, const Tensor<1, Int>& index) const requires(D >= 1) {
+    return Tensor(detail::select(value_, axis, index.value()));
+  }
+  Tensor select_assign(int axis, const Tensor<1, Int>& index, const Tensor& source,
+                       ScatterMode mode = ScatterMode::assign) const requires(D >= 1) {
+    return Tensor(detail::select_assign(value_, axis, index.value(), source.value(), mode));
+  }
+  /// One entry of an axis, which goes.
+  auto at(int axis, std::int64_t place) const requires(D >= 1) {
+    return Tensor<(D > 0 ? D - 1 : 0), Kind>(detail::at(value_, axis, place));
+  }
+  /// A copy with a part replaced; ranges as in `slice`.
+  Tensor slice_assign(std::initializer_list<Range> ranges, const Tensor& source) const {
+    return Tensor(detail::slice_assign(value_, {ranges.begin(), ranges.size()}, source.value()));
+  }
+  Tensor slice_fill(std::initializer_list<Range> ranges, detail::Literal value) const {
+    return Tensor(detail::slice_fill(value_, {ranges.begin(), ranges.size()}, value));
+  }
+  /// The elements where the mask is true, in row-major order. Waits for the mask.
+  Tensor<1, Kind> mask_select(const Tensor<D, Bool>& mask) const {
+    return Tensor<1, Kind>(detail::mask_select(value_, mask.value()));
+  }
+  /// Positions of the true elements, [count, D]. Waits.
+  Tensor<2, Int> argwhere() const requires(!is_number) { return Tensor<2, Int>(detail::argwhere(value_)); }
+  /// 1 at the class that each element names, 0 elsewhere, along a new last axis.
+  auto one_hot(std::int64_t classes) const requires(std::is_same_v<Kind, Int>&& D < max_rank) {
+    return Tensor<D + 1, Int>(detail::one_hot(value_, classes));
+  }
+
+  // ---- statistics
+
+  Tensor softmax(int axis) const requires(is_float_kind&& D >= 1) {
+    return Tensor(detail::softmax(value_, axis, false));
+  }
+  Tensor log_softmax(int axis) const requires(is_float_kind&& D >= 1) {
+    return Tensor(detail::softmax(value_, axis, true));
+  }
+  auto logsumexp(int axis) const requires(is_float_kind&& D >= 1) {
+    return Tensor<(D > 0 ? D - 1 : 0), Kind>(detail::log_sum_exp(value_, axis));
+  }
+  /// Sum of squared deviations over (count - correction).
+  auto var(int axis, std::int64_t correction = 1) const requires(is_float_kind&& D >= 1) {
+    return Tensor<(D > 0 ? D - 1 : 0), Kind>(detail::variance(value_, axis, correction));
+  }
+  auto std(int axis, std::int64_t correction = 1) const requires(is_float_kind&& D >= 1) {
+    return var(axis, correction).sqrt();
+  }
+  /// The p-norm of the vectors along an axis; p may be 0 (non-zero entries) or infinite (extrema).
+  auto norm(double p, int axis) const requires(is_float_kind&& D >= 1) {
+    return Tensor<(D > 0 ? D - 1 : 0), Kind>(detail::vector_norm(value_, p, axis));
+  }
+  Tensor<D, Bool> is_nan() const requires is_float_kind {
+    return Tensor<D, Bool>(detail::compare(op::CompareKind::not_equal, value_, value_));
+  }
+  Tensor<D, Bool> is_inf() const requires is_float_kind {
+    return abs().equal(std::numeric_limits<double>::infinity());
+  }
+  Tensor<D, Bool> is_finite() const requires is_float_kind {
+    return Tensor<D, Bool>(detail::is_finite(value_));
+  }
+  /// Numbers in place of NaN and of the infinities.
+  Tensor nan_to_num(double nan, double infinity, double minus_infinity) const requires is_float_kind {
+    return Tensor(detail::nan_to_num(value_, nan, infinity, minus_infinity));
+  }
+  /// Sums and means that pass NaN over.
+  auto nansum(int axis) const requires(is_float_kind&& D >= 1) { return mask_fill(is_nan(), 0).sum(axis); }
+  auto nanmean(int axis) const requires(is_float_kind&& D >= 1) {
+    return nansum(axis) / (!is_nan()).to_float(dtype()).sum(axis);
+  }
+  /// |this - other| <= atol + rtol |other| for all elements. Waits.
+  bool all_close(const Tensor& other, double rtol = 1e-5, double atol = 1e-8, bool equal_nan = false) const {
+    return detail::all_close(value_, other.value(), rtol, atol, equal_nan);
+  }
+
   // ---- gradients; on a device made with `autodiff()`, UserError elsewhere
 
   /// This tensor as a leaf whose gradient `backward` computes.
@@ -385,6 +597,10 @@ class Tensor {
   const detail::ValueRef& value() const { return value_; }
 
  private:
+  auto extremum(op::ExtremumKind kind, int axis) const;
+  Tensor running(op::CumulativeKind kind, int axis) const {
+    return Tensor(detail::cumulative(kind, value_, axis));
+  }
   Tensor unary(op::UnaryKind kind) const { return Tensor(detail::unary(kind, value_)); }
   Tensor reversed(op::BinaryKind kind, detail::Literal a) const {
     return Tensor(detail::binary(kind, a, value_));
@@ -392,6 +608,32 @@ class Tensor {
 
   detail::ValueRef value_;
 };
+
+/// Elements and where they came from along an axis.
+template <int D, class Kind>
+struct WithIndices {
+  Tensor<D, Kind> values;
+  Tensor<D, Int> indices;
+};
+
+template <int D, class Kind>
+auto Tensor<D, Kind>::extremum(op::ExtremumKind kind, int axis) const {
+  const auto indices = detail::unsqueeze(detail::arg_reduce(kind, value_, axis), axis < 0 ? axis + D : axis);
+  constexpr int E = D > 0 ? D - 1 : 0;
+  return WithIndices<E, Kind>{Tensor<E, Kind>(detail::squeeze(detail::gather(value_, axis, indices), axis)),
+                              Tensor<E, Int>(detail::squeeze(indices, axis))};
+}
+template <int D, class Kind>
+WithIndices<D, Kind> Tensor<D, Kind>::sort_with_indices(int axis, bool descending) const requires(D >= 1) {
+  const auto indices = argsort(axis, descending);
+  return {gather(axis, indices), indices};
+}
+template <int D, class Kind>
+WithIndices<D, Kind> Tensor<D, Kind>::topk(std::int64_t k, int axis, bool largest) const requires(D >= 1) {
+  if (k < 0) throw ArgumentError("[topk] k must not be negative");
+  const auto indices = detail::argsort(value_, axis, largest, k);
+  return {Tensor(detail::gather(value_, axis, indices)), Tensor<D, Int>(indices)};
+}
 
 /// The result of `backward()`.
 class Gradients {

@@ -51,11 +51,11 @@ backend::Values Autodiff::execute(const op::Operation& op, backend::Inputs input
   if (span.recording()) span.field("op", op::name_of(op));
   auto values =
       with_inner(inputs, [&](backend::Inputs inner_inputs) { return inner_.execute(op, inner_inputs); });
-  for (auto& value : values) value = wrap(op, inputs, std::move(value));
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = wrap(op, inputs, std::move(values[i]), i);
   return values;
 }
 
-ValueRef Autodiff::wrap(const op::Operation& op, backend::Inputs inputs, ValueRef made) {
+ValueRef Autodiff::wrap(const op::Operation& op, backend::Inputs inputs, ValueRef made, std::size_t index) {
   bool tracked = false;
   std::uint32_t depth = 0;
   for (const auto& input : inputs) {
@@ -69,7 +69,7 @@ ValueRef Autodiff::wrap(const op::Operation& op, backend::Inputs inputs, ValueRe
   RecipeRef recipe;
   if (checkpointing_ == Checkpointing::balanced && is_memory_bound(op))
     recipe = recipe_for(op, inputs, depth);
-  auto node = record(op, inputs, made, depth, recipe);
+  auto node = record(op, inputs, made, index, depth, recipe);
   return ValueRef(new AutodiffValue(*this, std::move(made), std::move(node), std::move(recipe)));
 }
 

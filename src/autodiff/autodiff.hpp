@@ -36,7 +36,7 @@ class Autodiff final : public backend::Backend {
   ValueRef lift(ValueRef inner_value);
 
  private:
-  ValueRef wrap(const op::Operation& op, backend::Inputs inputs, ValueRef made);
+  ValueRef wrap(const op::Operation& op, backend::Inputs inputs, ValueRef made, std::size_t index);
 
   backend::Backend& inner_;
   const Checkpointing checkpointing_;

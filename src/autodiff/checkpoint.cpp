@@ -11,13 +11,14 @@ bool is_memory_bound(const op::Operation& op) {
                    [](const op::Matmul&) { return false; },     [](const op::Reduce&) { return false; },
                    [](const op::ArgReduce&) { return false; },  [](const op::ArgSort&) { return false; },
                    [](const op::Cumulative&) { return false; }, [](const op::Softmax&) { return false; },
-                   [](const op::Norm&) { return false; },       [](const op::Gather&) { return true; },
-                   [](const op::Scatter&) { return false; },    [](const op::SliceAssign&) { return true; },
-                   [](const op::Conv&) { return false; },       [](const op::Pool&) { return false; },
-                   [](const op::ArgPool&) { return false; },    [](const op::Unfold&) { return true; },
-                   [](const op::Reshape&) { return true; },     [](const op::Permute&) { return true; },
-                   [](const op::Expand&) { return true; },      [](const op::Slice&) { return true; },
-                   [](const op::Flip&) { return true; },        [](const op::Cat&) { return true; }},
+                   [](const op::Norm&) { return false; },       [](const op::Linalg&) { return false; },
+                   [](const op::Gather&) { return true; },      [](const op::Scatter&) { return false; },
+                   [](const op::SliceAssign&) { return true; }, [](const op::Conv&) { return false; },
+                   [](const op::Pool&) { return false; },       [](const op::ArgPool&) { return false; },
+                   [](const op::Unfold&) { return true; },      [](const op::Reshape&) { return true; },
+                   [](const op::Permute&) { return true; },     [](const op::Expand&) { return true; },
+                   [](const op::Slice&) { return true; },       [](const op::Flip&) { return true; },
+                   [](const op::Cat&) { return true; }},
       op);
 }
 

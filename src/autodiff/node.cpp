@@ -41,8 +41,8 @@ InputSet tracked_of(backend::Inputs inputs) {
 
 }  // namespace
 
-NodeRef record(const op::Operation& op, backend::Inputs inputs, const ValueRef& output, std::uint32_t depth,
-               const RecipeRef& recipe) {
+NodeRef record(const op::Operation& op, backend::Inputs inputs, const ValueRef& output, std::size_t index,
+               std::uint32_t depth, const RecipeRef& recipe) {
   return std::visit(
       [&]<class Family>(const Family& family) -> NodeRef {
         if constexpr (Constant<Family>) {
@@ -51,6 +51,9 @@ NodeRef record(const op::Operation& op, backend::Inputs inputs, const ValueRef& 
           CatParts parts{family.axis, {}};
           for (const auto& input : inputs) parts.extents.push_back(input->shape[family.axis]);
           return make(std::move(parts), inputs, std::vector<Edge>(inputs.size()), {}, output, depth, recipe);
+        } else if constexpr (std::same_as<Family, op::Linalg>) {
+          return make(LinalgResult{family.kind, index}, inputs, std::vector<Edge>(inputs.size()),
+                      {(1u << inputs.size()) - 1, false}, output, depth, recipe);
         } else if constexpr (std::same_as<Family, op::Norm>) {
           return make(family, inputs, std::vector<Edge>(inputs.size()), saves(family, tracked_of(inputs)),
                       output, depth, recipe);

@@ -97,10 +97,10 @@ inline Saved save(const AutodiffValue& value) {
   return value.recipe ? Saved{{}, value.recipe} : Saved{value.inner, {}};
 }
 
-/// The node of `op` with `inputs` (values of one Autodiff, at least one of them tracked) and the result
-/// `output` of the inner backend. `recipe` is how to make `output` again, or null to keep it where the rule
-/// needs it.
-NodeRef record(const op::Operation& op, backend::Inputs inputs, const ValueRef& output, std::uint32_t depth,
-               const RecipeRef& recipe);
+/// The node of `op` with `inputs` (values of one Autodiff, at least one of them tracked) and `output`, its
+/// result number `index`, of the inner backend. `recipe` is how to make `output` again, or null to keep it
+/// where the rule needs it.
+NodeRef record(const op::Operation& op, backend::Inputs inputs, const ValueRef& output, std::size_t index,
+               std::uint32_t depth, const RecipeRef& recipe);
 
 }  // namespace strata::autodiff

@@ -111,4 +111,12 @@ struct CatParts {
 };
 void differentiate(const CatParts& op, Step& step);
 
+/// One result of a decomposition. It saves the matrices and decomposes again: the gradients of the results
+/// add up, so each may be treated as if the others had none.
+struct LinalgResult {
+  op::LinalgKind kind{};
+  std::size_t index = 0;
+};
+void differentiate(const LinalgResult& op, Step& step);
+
 }  // namespace strata::autodiff

@@ -16,8 +16,8 @@ struct HostTensor {
   const std::byte* data = nullptr;  ///< element 0, from which the view's offset counts
   std::size_t bytes = 0;
 };
-/// Writes the row-major result to `output`. Throws what the operation throws.
-using HostExecute =
-    std::function<void(const op::Operation& op, std::span<const HostTensor> inputs, std::byte* output)>;
+/// Writes the results, row-major, to `outputs`. Throws what the operation throws.
+using HostExecute = std::function<void(const op::Operation& op, std::span<const HostTensor> inputs,
+                                       std::span<std::byte* const> outputs)>;
 
 }  // namespace strata::backend

@@ -9,6 +9,7 @@ UserError::~UserError() = default;
 ShapeError::~ShapeError() = default;
 DTypeError::~DTypeError() = default;
 IndexError::~IndexError() = default;
+MatrixError::~MatrixError() = default;
 DeviceError::~DeviceError() = default;
 ArgumentError::~ArgumentError() = default;
 RuntimeError::~RuntimeError() = default;

@@ -178,6 +178,10 @@ ValueRef conv(const op::Conv& op, const ValueRef& x, const ValueRef& weight) { r
 ValueRef pool(const op::Pool& op, const ValueRef& x) { return run1(op, x); }
 ValueRef arg_pool(const op::ArgPool& op, const ValueRef& x) { return run1(op, x); }
 
+backend::Values linalg(op::LinalgKind kind, const std::vector<ValueRef>& operands) {
+  return backend::execute(op::Linalg{kind}, operands);
+}
+
 ValueRef sum_to(const ValueRef& x, const Shape& shape) {
   if (x->shape == shape) return x;
   const int lead = x->shape.rank() - shape.rank();

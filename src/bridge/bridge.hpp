@@ -74,6 +74,9 @@ ValueRef conv(const op::Conv& op, const ValueRef& x, const ValueRef& weight);
 ValueRef pool(const op::Pool& op, const ValueRef& x);
 ValueRef arg_pool(const op::ArgPool& op, const ValueRef& x);
 
+/// One value for each result of the kind.
+backend::Values linalg(op::LinalgKind kind, const std::vector<ValueRef>& operands);
+
 /// Sums x down to `shape`, from which it was broadcast: the gradient of broadcasting.
 ValueRef sum_to(const ValueRef& x, const Shape& shape);
 

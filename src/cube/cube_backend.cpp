@@ -76,7 +76,7 @@ backend::Values CubeBackend::execute(const op::Operation& op, backend::Inputs in
     return backend::Values(view(static_cast<const CubeValue&>(*inputs[0]), v));
   };
   if (bridge::expands(op)) return backend::Values(bridge::expand(op, inputs));
-  const auto host = [&] { return backend::Values(on_host(op, inputs, types[0])); };
+  const auto host = [&] { return on_host(op, inputs, types); };
   const auto input_view = [&] { return static_cast<const CubeValue&>(*inputs[0]).view(); };
   return std::visit(
       op::Overload{
@@ -89,7 +89,8 @@ backend::Values CubeBackend::execute(const op::Operation& op, backend::Inputs in
           [&](const op::ArgReduce&) { return host(); }, [&](const op::ArgSort&) { return host(); },
           [&](const op::Cumulative&) { return host(); }, [&](const op::Gather&) { return host(); },
           [&](const op::Scatter&) { return host(); }, [&](const op::Conv&) { return host(); },
-          [&](const op::Pool&) { return host(); }, [&](const op::ArgPool&) { return host(); },
+          [&](const op::Pool&) { return host(); }, [&](const op::Linalg&) { return host(); },
+          [&](const op::ArgPool&) { return host(); },
           [&](const op::Reshape& o) { return backend::Values(reshape(o, cube_ref(inputs[0]))); },
           [&](const op::Cat& o) { return backend::Values(cat(o, inputs, types[0])); },
           [&](const op::Reduce& o) { return backend::Values(reduce(o, cube_ref(inputs[0]), types[0])); },
@@ -205,18 +206,26 @@ CubeRef CubeBackend::slice_assign(const op::SliceAssign& op, backend::Inputs inp
   return out;
 }
 
-CubeRef CubeBackend::on_host(const op::Operation& op, backend::Inputs inputs, const op::TensorType& type) {
-  auto out = allocate(type);
-  if (type.shape.product() == 0) return out;
+backend::Values CubeBackend::on_host(const op::Operation& op, backend::Inputs inputs,
+                                     const op::TensorTypes& types) {
+  backend::Values results;
+  runtime::HostCall call{std::string(op::name_of(op)), {}, {}, {}};
+  std::int64_t elements = 0;
+  for (const auto& type : types) {
+    const auto out = allocate(type);
+    call.outputs.push_back(out->buffer);
+    results.push_back(out);
+    elements += type.shape.product();
+  }
+  if (elements == 0) return results;
   if (planning_) {
     planning_->push_back({fmt::format("{} (on the host)", op::name_of(op)), nullptr, {1, 1, 1}});
-    return out;
+    return results;
   }
   if (!host_) {
     throw RuntimeError(fmt::format("[{}] {} has no kernel for {}, and no host to compute it", op::name_of(op),
-                                   name_, type.to_string()));
+                                   name_, types[0].to_string()));
   }
-  runtime::HostCall call{std::string(op::name_of(op)), {}, {out->buffer}, {}};
   std::vector<backend::HostTensor> tensors;
   for (const auto& input : inputs) {
     const auto value = cube_ref(input);
@@ -226,10 +235,10 @@ CubeRef CubeBackend::on_host(const op::Operation& op, backend::Inputs inputs, co
   call.run = [this, op, tensors = std::move(tensors)](std::span<const std::byte* const> bytes,
                                                       std::span<std::byte* const> outputs) mutable {
     for (std::size_t i = 0; i < tensors.size(); ++i) tensors[i].data = bytes[i];
-    host_(op, tensors, outputs[0]);
+    host_(op, tensors, outputs);
   };
   client_.host_call(std::move(call));
-  return out;
+  return results;
 }
 
 CubeRef CubeBackend::reduce(const op::Reduce& op, const CubeRef& input, const op::TensorType& type) {

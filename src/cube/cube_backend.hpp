@@ -72,7 +72,7 @@ class CubeBackend final : public backend::Backend {
   CubeRef reduce(const op::Reduce& op, const CubeRef& input, const op::TensorType& type);
   CubeRef cat(const op::Cat& op, backend::Inputs inputs, const op::TensorType& type);
   CubeRef slice_assign(const op::SliceAssign& op, backend::Inputs inputs, const op::TensorType& type);
-  CubeRef on_host(const op::Operation& op, backend::Inputs inputs, const op::TensorType& type);
+  backend::Values on_host(const op::Operation& op, backend::Inputs inputs, const op::TensorTypes& types);
   CubeRef reshape(const op::Reshape& op, const CubeRef& input);
 
   runtime::Client& client_;

@@ -107,6 +107,7 @@ void copy_turned(CopyPlan plan, int dense, const U* source, U* target) {
         const auto height = std::min(line, rows - row);
         for (std::int64_t j = 0; j < n; ++j) {
           const U* from = s + j * column_from + row * row_from;
+          __builtin_prefetch(from + line);  // too many streams for the hardware to follow
           for (std::int64_t i = 0; i < height; ++i) turned[i][j] = from[i * row_from];
         }
         for (std::int64_t i = 0; i < height; ++i) {

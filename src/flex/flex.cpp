@@ -10,6 +10,7 @@
 #include "flex/index.hpp"
 #include "flex/kernels.hpp"
 #include "flex/layout.hpp"
+#include "flex/linalg.hpp"
 #include "flex/matmul.hpp"
 #include "flex/normalise.hpp"
 #include "flex/order.hpp"
@@ -23,16 +24,17 @@ backend::Values Flex::execute(const op::Operation& op, backend::Inputs inputs) {
   const auto types = backend::infer(op, inputs, name());
   trace::Span span("flex", "execute");
   if (span.recording()) span.field("op", op::to_string(op)).field("result", types[0].to_string());
-  auto result = std::visit(
+  return std::visit(
       [&](const auto& family) {
-        if constexpr (requires { run(family, inputs, types[0]); }) {
-          return run(family, inputs, types[0]);
+        if constexpr (requires { run(family, inputs, types); }) {
+          return run(family, inputs, types);
+        } else if constexpr (requires { run(family, inputs, types[0]); }) {
+          return backend::Values(backend::ValueRef(run(family, inputs, types[0])));
         } else {
-          return run(family, *this, types[0]);
+          return backend::Values(backend::ValueRef(run(family, *this, types[0])));
         }
       },
       op);
-  return backend::Values(backend::ValueRef(std::move(result)));
 }
 
 backend::ValueRef Flex::from_data(const TensorData& data) {
@@ -61,7 +63,7 @@ Flex& instance() {
 }
 
 void execute_on_host(const op::Operation& op, std::span<const backend::HostTensor> inputs,
-                     std::byte* output) {
+                     std::span<std::byte* const> outputs) {
   auto& home = instance();
   std::vector<backend::ValueRef> values;
   for (const auto& in : inputs) {
@@ -69,9 +71,12 @@ void execute_on_host(const op::Operation& op, std::span<const backend::HostTenso
     const std::shared_ptr<const std::byte> borrowed(std::shared_ptr<void>(), in.data);
     values.push_back(FlexValue::view_of(*FlexValue::share(home, {in.dtype, {elements}}, borrowed), in.view));
   }
-  const auto result = contiguous(flex(home.execute(op, values)[0]), "execute_on_host");
-  const auto bytes = static_cast<std::size_t>(result->size()) * size_of(result->dtype);
-  if (bytes > 0) std::memcpy(output, result->data(), bytes);
+  const auto results = home.execute(op, values);
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const auto result = contiguous(flex(results[i]), "execute_on_host");
+    const auto bytes = static_cast<std::size_t>(result->size()) * size_of(result->dtype);
+    if (bytes > 0) std::memcpy(outputs[i], result->data(), bytes);
+  }
 }
 
 std::string description() {

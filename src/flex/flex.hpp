@@ -25,7 +25,8 @@ class Flex final : public backend::Backend {
 /// The one instance of the process.
 Flex& instance();
 /// Runs `op` on memory that belongs to somebody else; see backend::HostExecute.
-void execute_on_host(const op::Operation& op, std::span<const backend::HostTensor> inputs, std::byte* output);
+void execute_on_host(const op::Operation& op, std::span<const backend::HostTensor> inputs,
+                     std::span<std::byte* const> outputs);
 
 /// Libraries and instruction set, e.g. "host processor, oneDNN 2.6.3, Highway AVX3".
 std::string description();

@@ -91,6 +91,28 @@ void gather_blocks(const FlexValue& x, const Index& index, const Layout& to, std
            });
 }
 
+bool inside(std::int64_t index, std::int64_t extent) {  // as unsigned numbers negative ones are large
+  return static_cast<std::uint64_t>(index) < static_cast<std::uint64_t>(extent);
+}
+bool all_inside(const std::int64_t* indices, std::int64_t n, std::int64_t extent) {
+  bool good = true;
+  for (std::int64_t i = 0; i < n; ++i) good &= inside(indices[i], extent);
+  return good;
+}
+
+/// out[k] = row[at[k]] without branches; false when an index was out of range (its element is then
+/// arbitrary).
+template <class S>
+bool gather_row(const S* row, std::int64_t extent, const std::int64_t* at, std::int64_t n, S* out) {
+  bool good = extent > 0;
+  for (std::int64_t k = 0; extent > 0 && k < n; ++k) {
+    const bool valid = inside(at[k], extent);
+    good &= valid;
+    out[k] = row[valid ? at[k] : 0];
+  }
+  return good;
+}
+
 /// Element by element; `x` and the index are dense.
 template <class S>
 void gather_elements(const S* x, const std::int64_t* indices, bool shared, const Layout& to,
@@ -98,13 +120,21 @@ void gather_elements(const S* x, const std::int64_t* indices, bool shared, const
   parallel(to.outer * to.entries, std::max<std::int64_t>(block / to.inner, 1),
            to.outer * to.entries * to.inner * static_cast<std::int64_t>(2 * sizeof(S) + 8),
            [&](std::int64_t begin, std::int64_t end) {
-             for (auto i = begin; i < end; ++i) {
-               const auto* row = x + i / to.entries * extent * to.inner;
-               for (std::int64_t k = 0; k < to.inner; ++k) {
-                 const auto position = shared ? i % to.entries : i * to.inner + k;
-                 const auto at = indices[position];
-                 if (check.good(at, position)) out[i * to.inner + k] = row[at * to.inner + k];
+             for (auto i = begin; i < end;) {  // one row of x, as many entries as lie in it, at a time
+               const auto outer = i / to.entries, entry = i % to.entries;
+               const auto entries = std::min(to.entries - entry, end - i), n = entries * to.inner;
+               const auto* row = x + outer * extent * to.inner;
+               const auto first = shared ? entry : i * to.inner;
+               const auto* at = indices + first;
+               S* result = out + i * to.inner;
+               const bool done = to.inner == 1 && gather_row(row, extent, at, n, result);
+               for (std::int64_t k = 0; !done && k < n; ++k) {
+                 const auto position = shared ? k / to.inner : k;
+                 if (check.good(at[position], first + position)) {
+                   result[k] = row[at[position] * to.inner + k % to.inner];
+                 }
                }
+               i += entries;
              }
            });
 }
@@ -130,9 +160,9 @@ T combined(op::ScatterMode mode, T old, T value) {
 
 /// Entries of one line along the axis take effect in order; different lines share nothing, so they may run
 /// side by side. A strip of neighbouring lines is walked together.
-template <class T>
-void scatter_elements(op::ScatterMode mode, T* out, std::int64_t extent, const std::int64_t* indices,
-                      bool shared, const T* source, const Layout& from, IndexCheck& check) {
+template <class T, class Combine>
+void scatter_elements(T* out, std::int64_t extent, const std::int64_t* indices, bool shared, const T* source,
+                      const Layout& from, IndexCheck& check, Combine combine) {
   const auto strip = std::clamp<std::int64_t>(from.inner, 1, 64), strips = (from.inner + strip - 1) / strip;
   const auto bytes = from.outer * from.entries * from.inner * static_cast<std::int64_t>(3 * sizeof(T) + 8);
   parallel(from.outer * strips, 1, bytes, [&](std::int64_t begin, std::int64_t end) {
@@ -140,18 +170,41 @@ void scatter_elements(op::ScatterMode mode, T* out, std::int64_t extent, const s
       const auto outer = unit / strips, first = unit % strips * strip,
                  last = std::min(first + strip, from.inner);
       T* line = out + outer * extent * from.inner;
+      const T* values = source + outer * from.entries * from.inner;
+      const auto offset = shared ? 0 : outer * from.entries * from.inner;
+      const auto* at = indices + offset;
+      if (from.inner == 1 && all_inside(at, from.entries, extent)) {
+        for (std::int64_t j = 0; j < from.entries; ++j) line[at[j]] = combine(line[at[j]], values[j]);
+        continue;
+      }
       for (std::int64_t j = 0; j < from.entries; ++j) {
-        const auto entry = outer * from.entries + j;
         for (auto k = first; k < last; ++k) {
-          const auto position = shared ? j : entry * from.inner + k;
-          const auto at = indices[position];
-          if (!check.good(at, position)) continue;
-          T& target = line[at * from.inner + k];
-          target = combined(mode, target, source[entry * from.inner + k]);
+          const auto position = shared ? j : j * from.inner + k;
+          if (!check.good(at[position], offset + position)) continue;
+          T& target = line[at[position] * from.inner + k];
+          target = combine(target, values[j * from.inner + k]);
         }
       }
     }
   });
+}
+
+/// `f` gets the function that a mode combines two elements with.
+template <class T, class F>
+void with_combine(op::ScatterMode mode, F&& f) {
+  using op::ScatterMode;
+  switch (mode) {
+    case ScatterMode::assign:
+      return f([](T, T value) { return value; });
+    case ScatterMode::add:
+      return f([](T old, T value) { return combined(ScatterMode::add, old, value); });
+    case ScatterMode::mul:
+      return f([](T old, T value) { return combined(ScatterMode::mul, old, value); });
+    case ScatterMode::max:
+      return f([](T old, T value) { return combined(ScatterMode::max, old, value); });
+    case ScatterMode::min:
+      return f([](T old, T value) { return combined(ScatterMode::min, old, value); });
+  }
 }
 
 FlexRef cast_to(const FlexValue& v, DType dtype) {
@@ -205,8 +258,10 @@ FlexRef run(const op::Scatter& op, backend::Inputs inputs, const op::TensorType&
   visit_dtype(type.dtype, [&]<class S>() {
     using Stored = std::conditional_t<std::is_same_v<S, bool>, std::uint8_t, S>;
     if constexpr (!is_half<S>) {
-      scatter_elements(op.mode, out->as<Stored>(), x.shape[op.axis], index.data(), index.shared,
-                       dense->as<Stored>(), Layout(given.shape, op.axis), check);
+      with_combine<Stored>(op.mode, [&](auto combine) {
+        scatter_elements(out->as<Stored>(), x.shape[op.axis], index.data(), index.shared, dense->as<Stored>(),
+                         Layout(given.shape, op.axis), check, combine);
+      });
     }
   });
   check.throw_if_bad("scatter", x, given, op.axis, [&](std::int64_t i) { return index.data()[i]; });

@@ -1,7 +1,11 @@
 #include "flex/order.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
+#include <optional>
+
+#include <hwy/contrib/sort/vqsort.h>
 
 #include "base/convert.hpp"
 #include "flex/lines.hpp"
@@ -86,7 +90,6 @@ void argsort_row(const S* x, std::int64_t n, bool descending, std::int64_t* out,
   const Before<S> before{x, descending};
   std::iota(out, out + count, std::int64_t{0});
   if (count == n) return std::sort(out, out + n, before);
-  if (count == 0) return;
   std::make_heap(out, out + count, before);  // its top is the worst of the best so far
   for (auto i = count; i < n; ++i) {
     if (!before(i, out[0])) continue;
@@ -95,6 +98,69 @@ void argsort_row(const S* x, std::int64_t n, bool descending, std::int64_t* out,
     std::push_heap(out, out + count, before);
   }
   std::sort_heap(out, out + count, before);
+}
+
+/// Elements of up to 32 bits and their index as one number, in the order of `Before`.
+template <class S>
+std::uint64_t packed(S x, std::int64_t index, bool descending) {
+  std::uint32_t key;
+  if constexpr (std::is_integral_v<S>) {
+    key = std::bit_cast<std::uint32_t>(static_cast<std::int32_t>(x)) ^ 0x80000000u;
+  } else {
+    const float v = static_cast<float>(x) + 0.0f;  // -0 becomes +0
+    const auto bits = std::bit_cast<std::uint32_t>(v);
+    const std::uint32_t ordered = bits ^ (bits >> 31 ? 0xffffffffu : 0x80000000u);
+    key = v == v ? ordered : 0xffffffffu;
+  }
+  return std::uint64_t{descending ? ~key : key} << 32 | static_cast<std::uint32_t>(index);
+}
+template <class S>
+constexpr bool packs = sizeof(S) <= 4;
+constexpr std::int64_t most_packed = std::int64_t{1} << 32;
+
+template <class S>
+void sort_packed(const S* x, std::int64_t n, bool descending, std::int64_t* out, hwy::Sorter& sorter) {
+  auto* keys = reinterpret_cast<std::uint64_t*>(out);
+  for (std::int64_t i = 0; i < n; ++i) keys[i] = packed(x[i], i, descending);
+  sorter(keys, static_cast<std::size_t>(n), hwy::SortAscending());
+  for (std::int64_t i = 0; i < n; ++i) keys[i] &= 0xffffffffu;
+}
+
+/// The best `count` of a row: a heap whose top is the worst of the best so far. Blocks whose extremum does
+/// not beat it are passed over.
+template <class S>
+void select_packed(const S* x, std::int64_t n, bool descending, std::int64_t* out, std::int64_t count,
+                   const ReduceKernels<Compute<S>>& extremum) {
+  using C = Compute<S>;
+  auto* keys = reinterpret_cast<std::uint64_t*>(out);
+  for (std::int64_t i = 0; i < count; ++i) keys[i] = packed(x[i], i, descending);
+  std::make_heap(keys, keys + count);
+  constexpr std::int64_t at_once = 64;
+  union {
+    alignas(64) C converted[is_half<S> ? at_once : 1];
+  };
+  for (auto first = count; first < n; first += at_once) {
+    const auto m = std::min(at_once, n - first);
+    const C* part;
+    if constexpr (is_half<S>) {
+      to_float(x + first, converted, static_cast<std::size_t>(m));
+      part = converted;
+    } else {
+      part = reinterpret_cast<const C*>(x + first);
+    }
+    const C best = extremum.row(part, static_cast<std::size_t>(m)),
+            worst = computed(x[keys[0] & 0xffffffffu]);
+    if (!is_nan(best) && !is_nan(worst) && !(descending ? best > worst : best < worst)) continue;
+    for (auto i = first; i < first + m; ++i) {
+      const auto candidate = packed(x[i], i, descending);
+      if (candidate >= keys[0]) continue;
+      std::pop_heap(keys, keys + count);
+      keys[count - 1] = candidate;
+      std::push_heap(keys, keys + count);
+    }
+  }
+  std::sort_heap(keys, keys + count);
+  for (std::int64_t i = 0; i < count; ++i) keys[i] &= 0xffffffffu;
 }
 
 /// f32 accumulates in f64, halves in f32, integers wrap.
@@ -149,14 +215,33 @@ FlexRef run(const op::ArgSort& op, backend::Inputs inputs, const op::TensorType&
   const auto rows = rows_of(x, op.axis, "argsort");
   const auto n = x.shape[op.axis], count = type.shape[op.axis];
   visit_dtype(x.dtype, [&]<class S>() {
-    const S* data = rows->as<S>();
+    using Stored = std::conditional_t<std::is_same_v<S, bool>, std::uint8_t, S>;
+    const auto* data = rows->as<Stored>();
     auto* indices = out->as<std::int64_t>();
+    const auto extremum =
+        reduce_kernels<Compute<S>>(op.descending ? op::ReduceKind::max : op::ReduceKind::min);
+    const bool packing = packs<Stored> && n < most_packed;
     // Sorting costs many times its traffic.
-    parallel(out->size() / count, 1, x.size() * 64, [&](std::int64_t begin, std::int64_t end) {
-      for (auto row = begin; row < end; ++row) {
-        argsort_row(data + row * n, n, op.descending, indices + row * count, count);
-      }
-    });
+    parallel(out->size() / count, std::max<std::int64_t>(64 / n, 1), x.size() * 32,
+             [&](std::int64_t begin, std::int64_t end) {
+               std::optional<hwy::Sorter> sorter;
+               if (packing && count == n) sorter.emplace();
+               for (auto row = begin; row < end; ++row) {
+                 const auto* from = data + row * n;
+                 auto* to = indices + row * count;
+                 if constexpr (packs<Stored>) {
+                   if (sorter) {
+                     sort_packed(from, n, op.descending, to, *sorter);
+                     continue;
+                   }
+                   if (packing) {
+                     select_packed(from, n, op.descending, to, count, extremum);
+                     continue;
+                   }
+                 }
+                 argsort_row(from, n, op.descending, to, count);
+               }
+             });
   });
   return axis_back(out, op.axis);
 }

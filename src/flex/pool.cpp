@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "base/convert.hpp"
 #include "flex/parallel.hpp"
@@ -120,13 +121,46 @@ void for_each_plane(const FlexValue& x, FlexValue& out, const Geometry& g, F&& f
            });
 }
 
+/// Calls f(first output of the row, tap's first element of x, outputs [begin, end) it reaches) for every row
+/// of outputs and every tap of the window that meets an element there: the loop over outputs is innermost and
+/// dense.
+template <class F>
+void for_each_tap(const Geometry& g, F&& f) {
+  std::int64_t at = 0;
+  for (std::int64_t z = 0; z < g.out[0]; ++z) {
+    const Span depth(g, 0, z);
+    for (std::int64_t y = 0; y < g.out[1]; ++y, at += g.out[2]) {
+      const Span row(g, 1, y);
+      for (std::int64_t i = 0; i < depth.count; ++i) {
+        for (std::int64_t j = 0; j < row.count; ++j) {
+          const auto line =
+              ((depth.begin + i * g.dilation[0]) * g.in[1] + row.begin + j * g.dilation[1]) * g.in[2];
+          for (std::int64_t k = 0; k < g.window[2]; ++k) {
+            // Output x reads column x * stride + shift, which must lie in [0, in).
+            const auto shift = k * g.dilation[2] - g.padding[2], stride = g.stride[2];
+            const auto begin = shift < 0 ? (stride - 1 - shift) / stride : 0;
+            const auto end = shift >= g.in[2] ? 0 : std::min((g.in[2] - 1 - shift) / stride + 1, g.out[2]);
+            f(at, line + shift, begin, end);
+          }
+        }
+      }
+    }
+  }
+}
+
 template <class S>
 void max_pool(const FlexValue& x, const Geometry& g, FlexValue& out) {
+  using C = Compute<S>;
+  constexpr C lowest =
+      std::is_floating_point_v<C> ? -std::numeric_limits<C>::infinity() : std::numeric_limits<C>::lowest();
   for_each_plane<S, S>(x, out, g, [&](const S* plane, S* result) {
-    for_each_window(g, false,
-                    [&](std::int64_t o, const Span& depth, const Span& row, const Span& column, auto) {
-                      result[o] = plane[largest(plane, g, depth, row, column)];
-                    });
+    std::fill(result, result + g.out_size(), static_cast<S>(lowest));
+    for_each_tap(g, [&](std::int64_t first, std::int64_t source, std::int64_t begin, std::int64_t end) {
+      for (auto o = begin; o < end; ++o) {
+        const C best = computed(result[first + o]), v = computed(plane[source + o * g.stride[2]]);
+        result[first + o] = static_cast<S>(v > best || v != v ? v : best);
+      }
+    });
   });
 }
 

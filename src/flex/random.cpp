@@ -1,9 +1,10 @@
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
 #include "base/convert.hpp"
-#include "base/philox.hpp"
 #include "flex/creation.hpp"
+#include "flex/moving_kernels.hpp"
 #include "flex/parallel.hpp"
 
 namespace strata::flex {
@@ -52,6 +53,15 @@ T draw(const op::Random& op, std::uint32_t w0, std::uint32_t w1) {
   return base::convert<T>(unit32(w0) < static_cast<float>(op.a));
 }
 
+/// The elements that a block of words makes.
+template <class T>
+void draw_all(const op::Random& op, const PhiloxWords& words, T* out, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    const auto pair = static_cast<std::size_t>(i / 2), odd = static_cast<std::size_t>(i % 2);
+    out[i] = draw<T>(op, words.word[2 * odd][pair], words.word[2 * odd + 1][pair]);
+  }
+}
+
 }  // namespace
 
 FlexRef run(const op::Random& op, backend::Backend& home, const op::TensorType& type) {
@@ -59,13 +69,14 @@ FlexRef run(const op::Random& op, backend::Backend& home, const op::TensorType& 
   const auto size = out->size();
   visit_dtype(type.dtype, [&]<class T>() {
     T* elements = out->as<T>();
-    constexpr std::int64_t pairs_at_once = 2048,
-                           work_per_pair = 64;  // in bytes of traffic that would take as long
-    parallel((size + 1) / 2, pairs_at_once, size * work_per_pair, [&](std::int64_t begin, std::int64_t end) {
-      for (auto pair = begin; pair < end; ++pair) {
-        const auto words = base::philox_pair(static_cast<std::uint64_t>(pair), op.seed);
-        elements[2 * pair] = draw<T>(op, words[0], words[1]);
-        if (2 * pair + 1 < size) elements[2 * pair + 1] = draw<T>(op, words[2], words[3]);
+    constexpr auto pairs_at_once = static_cast<std::int64_t>(philox_block);
+    constexpr std::int64_t work = 16;  // an element takes as long as so many bytes of traffic
+    parallel((size + 1) / 2, pairs_at_once, size * work, [&](std::int64_t begin, std::int64_t end) {
+      PhiloxWords words;
+      for (auto first = begin; first < end; first += pairs_at_once) {
+        philox(static_cast<std::uint64_t>(first), op.seed, words);
+        const auto pairs = std::min(end - first, pairs_at_once);
+        draw_all(op, words, elements + 2 * first, std::min(2 * pairs, size - 2 * first));
       }
     });
   });

@@ -1,4 +1,5 @@
 #include "flex/elementwise.hpp"
+#include "flex/moving_kernels.hpp"
 #include "flex/operands.hpp"
 
 namespace strata::flex {
@@ -7,6 +8,7 @@ namespace {
 /// Elements only move, so a type stands for every dtype of its size.
 template <class U>
 void select(const Operand& condition, const Operand& a, const Operand& b, FlexValue& out) {
+  const auto kernel = select_kernel<U>();
   const auto bytes = out.size() * static_cast<std::int64_t>(1 + 3 * sizeof(U));
   parallel(out.size(), block, bytes, [&](std::int64_t begin, std::int64_t end) {
     Reader<std::uint8_t> mask(condition.data, condition.nest);
@@ -15,8 +17,7 @@ void select(const Operand& condition, const Operand& a, const Operand& b, FlexVa
       const auto n = std::min(block, end - first);
       const auto* m = mask.load(first, n);
       const U *x = if_true.load(first, n), *y = if_false.load(first, n);
-      U* o = out.as<U>() + first;
-      for (std::int64_t i = 0; i < n; ++i) o[i] = m[i] ? x[i] : y[i];
+      kernel(m, x, y, out.as<U>() + first, static_cast<std::size_t>(n));
     }
   });
 }
@@ -32,13 +33,13 @@ FlexRef run(const op::Where&, backend::Inputs inputs, const op::TensorType& type
       select<std::uint8_t>(condition, a, b, *out);
       break;
     case 2:
-      select<std::int16_t>(condition, a, b, *out);
+      select<std::uint16_t>(condition, a, b, *out);
       break;
     case 4:
-      select<std::int32_t>(condition, a, b, *out);
+      select<std::uint32_t>(condition, a, b, *out);
       break;
     default:
-      select<std::int64_t>(condition, a, b, *out);
+      select<std::uint64_t>(condition, a, b, *out);
   }
   return out;
 }

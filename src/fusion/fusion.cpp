@@ -28,12 +28,18 @@ backend::Values Fusion::execute(const op::Operation& op, backend::Inputs inputs)
   if (span.recording()) span.field("op", op::name_of(op));
   const auto types = backend::infer(op, inputs, name_);
   if (bridge::expands(op)) return backend::Values(bridge::expand(op, inputs));
-  STRATA_CHECK(types.size() == 1);  // no family of several outputs is queued as one value yet
   const FusionRef v(new FusionValue(*this, types[0], op, inputs));
   v->stream = this_stream();
+  backend::Values results(v);
+  for (std::size_t i = 1; i < types.size(); ++i) {
+    const FusionRef other(new FusionValue(*this, types[i], op, {}));
+    other->stream = v->stream;
+    v->siblings.push_back(other);
+    results.push_back(other);
+  }
   executor_.post_quiet([this, v] { upstream_.accept(v); });
   if (executor_.pending() >= wake_after) executor_.wake();
-  return backend::Values(v);
+  return results;
 }
 
 backend::ValueRef Fusion::from_data(const TensorData& data) {

@@ -43,6 +43,7 @@ class FusionValue final : public backend::Value {
 
   op::Operation op;
   Operands operands;
+  std::vector<FusionRef> siblings;  ///< the other results of `op`, which is run with this one
 
   enum class State : std::uint8_t {
     queued,     ///< not seen by the upstream thread yet
@@ -58,11 +59,21 @@ class FusionValue final : public backend::Value {
   backend::Ref<cube::CubeValue> data;
   std::exception_ptr error;
 
+  /// With one element for each result.
+  template <class Results>
+  void succeed_all(const Results& results) {
+    const auto made = [&](std::size_t i) {
+      return backend::Ref<cube::CubeValue>(static_cast<cube::CubeValue*>(results[i].get()));
+    };
+    for (std::size_t i = 0; i < siblings.size(); ++i) siblings[i]->succeed(made(i + 1));
+    succeed(made(0));
+  }
   void succeed(backend::Ref<cube::CubeValue> result) {
     data = std::move(result);
     finish(State::ready);
   }
   void fail(std::exception_ptr cause) {
+    for (const auto& sibling : siblings) sibling->fail(cause);
     error = std::move(cause);
     finish(State::failed);
   }
@@ -71,6 +82,7 @@ class FusionValue final : public backend::Value {
  private:
   void finish(State final_state) {
     state = final_state;
+    siblings.clear();
     operands.clear();  // what made this value is needed no more
   }
 };

@@ -35,6 +35,7 @@ Role role_of(const op::Operation& op) {
                                  [](const op::Conv&) { return Role::alone; },
                                  [](const op::Pool&) { return Role::alone; },
                                  [](const op::ArgPool&) { return Role::alone; },
+                                 [](const op::Linalg&) { return Role::alone; },
                                  [](const op::Unfold&) { return Role::alone; },
                                  [](const op::Reshape&) { return Role::alone; },
                                  [](const op::Permute&) { return Role::alone; },
@@ -104,8 +105,7 @@ void Upstream::accept_or_throw(const FusionRef& v) {
         if (in->state == State::failed) return v->fail(in->error);
         inputs.push_back(materialise(*in));
       }
-      auto out = inner_.execute(v->op, inputs);
-      v->succeed(backend::Ref<cube::CubeValue>(static_cast<cube::CubeValue*>(out[0].get())));
+      v->succeed_all(inner_.execute(v->op, inputs));
       return;
     }
   }

@@ -9,50 +9,18 @@ struct Arity {
   std::size_t least, most;
 };
 
+constexpr Arity none{0, 0}, one{1, 1}, two{2, 2}, three{3, 3}, one_or_two{1, 2}, one_to_three{1, 3},
+    some{1, SIZE_MAX};
+
 Arity arity(const Operation& op) {
-  constexpr auto any = SIZE_MAX;
-  return std::visit(Overload{[](const Fill&) {
-                               return Arity{0, 0};
-                             },
-                             [](const Iota&) {
-                               return Arity{0, 0};
-                             },
-                             [](const Random&) {
-                               return Arity{0, 0};
-                             },
-                             [](const Binary&) {
-                               return Arity{2, 2};
-                             },
-                             [](const Compare&) {
-                               return Arity{2, 2};
-                             },
-                             [](const Matmul&) {
-                               return Arity{2, 2};
-                             },
-                             [](const Gather&) {
-                               return Arity{2, 2};
-                             },
-                             [](const SliceAssign&) {
-                               return Arity{2, 2};
-                             },
-                             [](const Conv&) {
-                               return Arity{2, 2};
-                             },
-                             [](const Where&) {
-                               return Arity{3, 3};
-                             },
-                             [](const Scatter&) {
-                               return Arity{3, 3};
-                             },
-                             [](const Norm&) {
-                               return Arity{1, 3};
-                             },
-                             [](const Cat&) {
-                               return Arity{1, any};
-                             },
-                             [](const auto&) {
-                               return Arity{1, 1};
-                             }},
+  return std::visit(Overload{[](const Fill&) { return none; }, [](const Iota&) { return none; },
+                             [](const Random&) { return none; }, [](const Binary&) { return two; },
+                             [](const Compare&) { return two; }, [](const Matmul&) { return two; },
+                             [](const Gather&) { return two; }, [](const SliceAssign&) { return two; },
+                             [](const Conv&) { return two; }, [](const Where&) { return three; },
+                             [](const Scatter&) { return three; }, [](const Norm&) { return one_to_three; },
+                             [](const Linalg&) { return one_or_two; }, [](const Cat&) { return some; },
+                             [](const auto&) { return one; }},
                     op);
 }
 
@@ -103,6 +71,7 @@ std::string_view name_of(const Operation& op) {
                [](const Conv& o) -> S { return o.transposed ? "conv_transpose" : "conv"; },
                [](const Pool& o) -> S { return name_of(o.kind); },
                [](const ArgPool&) -> S { return "arg_max_pool"; },
+               [](const Linalg& o) -> S { return name_of(o.kind); },
                [](const Unfold&) -> S { return "unfold"; },
                [](const Reshape&) -> S { return "reshape"; },
                [](const Permute&) -> S { return "permute"; },
@@ -227,6 +196,7 @@ void hash_into(base::Hasher& h, const Operation& op) {
                  add_all(h, o.kind, o.window, o.stride, o.padding, o.dilation, o.ceil_mode, o.count_padding);
                },
                [&](const ArgPool& o) { add_all(h, o.window, o.stride, o.padding, o.dilation, o.ceil_mode); },
+               [&](const Linalg& o) { h.add(o.kind); },
                [&](const Unfold& o) { add_all(h, o.axis, o.size, o.step); },
                [&](const Reshape& o) { h.add(o.shape); },
                [&](const Permute& o) { h.add(o.order); },

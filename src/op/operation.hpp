@@ -9,6 +9,7 @@
 #include "op/elementwise.hpp"
 #include "op/index.hpp"
 #include "op/layout.hpp"
+#include "op/linalg.hpp"
 #include "op/matmul.hpp"
 #include "op/normalise.hpp"
 #include "op/order.hpp"
@@ -19,9 +20,10 @@ namespace strata::op {
 
 /// The one vocabulary every layer speaks. A layer handles a family by an exhaustive std::visit, so that a
 /// family forgotten somewhere does not compile.
-using Operation = std::variant<Fill, Iota, Random, Unary, Binary, Compare, Where, Cast, Matmul, Reduce,
-                               ArgReduce, ArgSort, Cumulative, Softmax, Norm, Gather, Scatter, SliceAssign,
-                               Conv, Pool, ArgPool, Reshape, Permute, Expand, Slice, Flip, Unfold, Cat>;
+using Operation =
+    std::variant<Fill, Iota, Random, Unary, Binary, Compare, Where, Cast, Matmul, Reduce, ArgReduce, ArgSort,
+                 Cumulative, Softmax, Norm, Gather, Scatter, SliceAssign, Conv, Pool, ArgPool, Linalg,
+                 Reshape, Permute, Expand, Slice, Flip, Unfold, Cat>;
 
 /// "add", "reduce_sum", "matmul".
 std::string_view name_of(const Operation&);

@@ -7,15 +7,11 @@
 #include "bridge/bridge.hpp"
 #include "dispatch/entry.hpp"
 #include "strata/error.hpp"
+#include "tensor/host_values.hpp"
 #include "trace/span.hpp"
 
 namespace strata::detail {
 namespace {
-
-op::Number number(Literal v) {
-  if (v.kind == Literal::Kind::floating) return v.floating;
-  return v.kind == Literal::Kind::integer ? op::Number(v.integer) : op::Number(v.integer != 0);
-}
 
 Axes sorted_axes(std::span<const int> axes, int rank, std::string_view op) {
   Axes out;
@@ -117,19 +113,27 @@ ValueRef permute(const ValueRef& x, std::span<const int> order) {
 ValueRef transpose(const ValueRef& x, int axis_a, int axis_b) { return bridge::transpose(x, axis_a, axis_b); }
 ValueRef expand(const ValueRef& x, const Shape& shape) { return bridge::expand(x, shape); }
 
-ValueRef slice(const ValueRef& x, std::span<const Range> ranges) {
+namespace {
+
+/// Ranges as a slice with positive steps and the axes that are then reversed.
+struct Slicing {
+  Dims start, stop, step;
+  Axes backwards;
+};
+
+Slicing slicing_of(const ValueRef& x, std::span<const Range> ranges, std::string_view op) {
   const int rank = x->shape.rank();
   if (ranges.size() > static_cast<std::size_t>(rank)) {
     throw ShapeError(
-        fmt::format("[slice] {} ranges for a tensor of shape {}", ranges.size(), x->shape.to_string()));
+        fmt::format("[{}] {} ranges for a tensor of shape {}", op, ranges.size(), x->shape.to_string()));
   }
-  Dims start = Dims::filled(rank, 0), stop = x->shape, step = Dims::filled(rank, 1);
-  Axes backwards;
+  Slicing s{Dims::filled(rank, 0), x->shape, Dims::filled(rank, 1), {}};
+  auto& [start, stop, step, backwards] = s;
   for (int i = 0; i < static_cast<int>(ranges.size()); ++i) {
     const auto& r = ranges[static_cast<std::size_t>(i)];
     const auto n = x->shape[i];
     if (r.step == 0 || r.step == INT64_MIN)
-      throw ArgumentError(fmt::format("[slice] step {} of axis {}", r.step, i));
+      throw ArgumentError(fmt::format("[{}] step {} of axis {}", op, r.step, i));
     const bool down = r.step < 0;
     // As in Python: ends count from the back when negative, then are clamped to what the direction can reach.
     const auto clamp = [&](std::int64_t v, std::int64_t open) {
@@ -153,8 +157,29 @@ ValueRef slice(const ValueRef& x, std::span<const Range> ranges) {
     }
     step[i] = count > 1 ? stride : 1;
   }
-  const auto taken = bridge::slice(x, start, stop, step);
-  return backwards.empty() ? taken : bridge::flip(taken, backwards);
+  return s;
+}
+
+}  // namespace
+
+ValueRef slice(const ValueRef& x, std::span<const Range> ranges) {
+  const auto s = slicing_of(x, ranges, "slice");
+  const auto taken = bridge::slice(x, s.start, s.stop, s.step);
+  return s.backwards.empty() ? taken : bridge::flip(taken, s.backwards);
+}
+ValueRef slice_assign(const ValueRef& x, std::span<const Range> ranges, const ValueRef& source) {
+  const auto s = slicing_of(x, ranges, "slice_assign");
+  const auto turned = s.backwards.empty() ? source : bridge::flip(source, s.backwards);
+  return bridge::slice_assign(x, s.start, s.stop, s.step, turned);
+}
+ValueRef slice_fill(const ValueRef& x, std::span<const Range> ranges, Literal value) {
+  const auto s = slicing_of(x, ranges, "slice_fill");
+  Shape shape;
+  for (int i = 0; i < x->shape.rank(); ++i) {
+    shape.push_back(s.stop[i] == s.start[i] ? 0 : (s.stop[i] - s.start[i] - 1) / s.step[i] + 1);
+  }
+  const auto source = bridge::expand(bridge::scalar_like(x, number(value)), shape);
+  return bridge::slice_assign(x, s.start, s.stop, s.step, source);
 }
 
 ValueRef narrow(const ValueRef& x, int axis_in, std::int64_t start, std::int64_t length) {

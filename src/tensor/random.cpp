@@ -42,6 +42,10 @@ ValueRef random(const Shape& shape, DType dtype, op::Distribution d, double a, d
                 const Device& device) {
   return bridge::random(device.entry().backend(), {shape, dtype, d, a, b, Generator::get().next_key()});
 }
+ValueRef random_permutation(std::int64_t n, const Device& device) {
+  if (n < 0) throw ArgumentError("[randperm] cannot permute " + std::to_string(n) + " numbers");
+  return bridge::argsort(random({n}, DType::f64, op::Distribution::uniform, 0, 1, device), 0, false);
+}
 }  // namespace detail
 
 }  // namespace strata

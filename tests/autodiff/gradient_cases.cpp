@@ -281,6 +281,61 @@ void add_window(Collector& to) {
   }
 }
 
+/// A positive definite matrix with well separated eigenvalues, from any square one.
+ValueRef definite(const ValueRef& x) {
+  const auto n = x->shape.back();
+  Shape square{n, n};
+  const auto spread = bridge::reshape(bridge::iota(x->backend, n, x->dtype, 2, 3), {n, 1});
+  const auto row = bridge::reshape(bridge::iota(x->backend, n, DType::i64, 0, 1), {n, 1});
+  const auto same = bridge::compare(CompareKind::equal, row, bridge::iota(x->backend, n, DType::i64, 0, 1));
+  const auto diagonal = bridge::where(same, spread, bridge::scalar_like(x, 0));
+  return add(bridge::matmul(x, bridge::transpose(x)), diagonal);
+}
+
+void add_linalg(Collector& to) {
+  using enum op::LinalgKind;
+  const auto of = [](op::LinalgKind kind, std::size_t index = 0) {
+    return [kind, index](const Values& x) { return bridge::linalg(kind, {definite(x[0])})[index]; };
+  };
+  to.add("cholesky", of(cholesky), {{3, 3}});
+  to.add("inverse", of(inverse), {{2, 3, 3}});
+  to.add("determinant", of(determinant), {{2, 2, 2}}, -1, 1);
+  to.add("solve",
+         [](const Values& x) {
+           return bridge::linalg(solve, {definite(x[0]), x[1]})[0];
+         },
+         {{3, 3}, {3, 2}});
+  to.add("eigenvalues", of(eigh, 0), {{3, 3}}, -1, 1);
+  to.add("singular_values", of(svd, 1), {{3, 3}}, -1, 1);
+  // Vectors have a free sign: what does not depend on it.
+  to.add(
+      "eigenvectors",
+      [](const Values& x) {
+        const auto v = bridge::linalg(eigh, {definite(x[0])})[1];
+        return mul(v, v);
+      },
+      {{3, 3}}, -1, 1);
+  for (const Shape& shape : {Shape{4, 3}, Shape{3, 4}}) {
+    const std::string name = shape[0] > shape[1] ? "_tall" : "_wide";
+    for (std::size_t index : {std::size_t{0}, std::size_t{2}}) {
+      to.add((index == 0 ? "svd_u" : "svd_v") + name,
+             [index, shape](const Values& x) {
+               // Well separated singular values.
+               const bool tall = shape[0] > shape[1];
+               const auto three = bridge::iota(x[0]->backend, 3, x[0]->dtype, 1, 3);
+               const auto spread = bridge::reshape(three, tall ? Shape{1, 3} : Shape{3, 1});
+               const auto v = bridge::linalg(svd, {mul(x[0], spread)})[index];
+               return mul(v, v);
+             },
+             {shape}, -1, 1);
+    }
+  }
+  to.add(
+      "qr_q", [](const Values& x) { return bridge::linalg(qr, {x[0]})[0]; }, {{4, 3}}, -1, 1);
+  to.add(
+      "qr_r", [](const Values& x) { return bridge::linalg(qr, {x[0]})[1]; }, {{3, 3}}, -1, 1);
+}
+
 void add_compositions(Collector& to) {
   to.add("log_softmax",
          [](const Values& x) {
@@ -322,6 +377,7 @@ const std::vector<GradientCase>& gradient_cases() {
     add_normalise(to);
     add_index(to);
     add_window(to);
+    add_linalg(to);
     add_compositions(to);
     return std::move(to.cases);
   }();

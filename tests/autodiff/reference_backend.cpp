@@ -160,6 +160,7 @@ struct Run {
   backend::Inputs in;
   const op::TensorType& type;
   Elements out;
+  std::vector<Elements> results;  // of families with several
 
   template <class F>
   void map(F&& f) {
@@ -242,7 +243,10 @@ struct Run {
       inputs.push_back(
           flex::instance().from_data(TensorData::from<double>(elements_of(v), v->shape).convert(v->dtype)));
     }
-    out = flex::instance().into_data(flex::instance().execute(o, inputs)[0]).get().to_doubles();
+    for (const auto& result : flex::instance().execute(o, inputs)) {
+      results.push_back(flex::instance().into_data(result).get().to_doubles());
+    }
+    out = results[0];
   }
   void operator()(const op::Reshape&) { out = elements_of(in[0]); }
   void operator()(const op::Permute& o) {
@@ -286,9 +290,13 @@ struct Run {
 
 backend::Values ReferenceBackend::execute(const op::Operation& op, backend::Inputs inputs) {
   const auto types = backend::infer(op, inputs, name());
-  Run run{inputs, types[0], {}};
+  Run run{inputs, types[0], {}, {}};
   std::visit(run, op);
-  return backend::Values(ValueRef(new DenseValue(*this, types[0], std::move(run.out))));
+  backend::Values values(ValueRef(new DenseValue(*this, types[0], std::move(run.out))));
+  for (std::size_t i = 1; i < types.size(); ++i) {
+    values.push_back(ValueRef(new DenseValue(*this, types[i], std::move(run.results[i]))));
+  }
+  return values;
 }
 
 ValueRef ReferenceBackend::from_data(const TensorData& data) {

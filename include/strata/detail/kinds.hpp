@@ -61,6 +61,9 @@ STRATA_API std::string_view name_of(ScatterMode);
 enum class PoolKind : std::uint8_t { max, mean };
 STRATA_API std::string_view name_of(PoolKind);
 
+enum class LinalgKind : std::uint8_t { cholesky, solve, inverse, determinant, qr, svd, eigh };
+STRATA_API std::string_view name_of(LinalgKind);
+
 enum class NormKind : std::uint8_t { layer, rms };
 STRATA_API std::string_view name_of(NormKind);
 

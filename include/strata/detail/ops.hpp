@@ -86,6 +86,61 @@ STRATA_API ValueRef stack(const std::vector<ValueRef>& xs, int axis);
 STRATA_API ValueRef squeeze(const ValueRef& x, int axis);
 STRATA_API ValueRef unsqueeze(const ValueRef& x, int axis);
 
+STRATA_API ValueRef slice_assign(const ValueRef& x, std::span<const Range> ranges, const ValueRef& source);
+STRATA_API ValueRef slice_fill(const ValueRef& x, std::span<const Range> ranges, Literal value);
+STRATA_API ValueRef unfold(const ValueRef& x, int axis, std::int64_t size, std::int64_t step);
+/// One extent for each axis; entries repeat as a whole, as numpy.tile.
+STRATA_API ValueRef repeat(const ValueRef& x, std::span<const std::int64_t> counts);
+STRATA_API ValueRef roll(const ValueRef& x, std::span<const std::int64_t> shifts, std::span<const int> axes);
+STRATA_API ValueRef move_axis(const ValueRef& x, int from, int to);
+STRATA_API ValueRef flatten(const ValueRef& x, int first, int last);
+
+/// What lies around a padded tensor: a number, the mirrored inside (without or with the border itself), the
+/// border repeated, or the other end.
+enum class PadMode : std::uint8_t { constant, reflect, symmetric, edge, wrap };
+struct Margin {
+  std::int64_t before = 0, after = 0;
+};
+STRATA_API ValueRef pad(const ValueRef& x, std::span<const Margin> margins, PadMode mode, Literal value);
+/// Keeps the elements on and below (lower) or on and above the diagonal of the last two axes; 0 elsewhere.
+STRATA_API ValueRef triangle(const ValueRef& x, bool lower, std::int64_t diagonal);
+/// The diagonal of the last two axes.
+STRATA_API ValueRef diagonal(const ValueRef& x, std::int64_t offset);
+STRATA_API ValueRef eye(std::int64_t rows, std::int64_t columns, DType dtype, const Device& device);
+STRATA_API ValueRef linspace(double start, double stop, std::int64_t count, DType dtype,
+                             const Device& device);
+STRATA_API ValueRef random_permutation(std::int64_t n, const Device& device);
+
+STRATA_API ValueRef arg_reduce(op::ExtremumKind kind, const ValueRef& x, int axis);
+STRATA_API ValueRef arg_reduce_all(op::ExtremumKind kind, const ValueRef& x);
+STRATA_API ValueRef argsort(const ValueRef& x, int axis, bool descending, std::int64_t count = -1);
+STRATA_API ValueRef cumulative(op::CumulativeKind kind, const ValueRef& x, int axis);
+STRATA_API ValueRef gather(const ValueRef& x, int axis, const ValueRef& index);
+STRATA_API ValueRef scatter(const ValueRef& x, int axis, const ValueRef& index, const ValueRef& source,
+                            op::ScatterMode mode);
+STRATA_API ValueRef select(const ValueRef& x, int axis, const ValueRef& index);
+STRATA_API ValueRef select_assign(const ValueRef& x, int axis, const ValueRef& index, const ValueRef& source,
+                                  op::ScatterMode mode);
+/// The entry at one place of an axis, which goes. Negative places count from the back.
+STRATA_API ValueRef at(const ValueRef& x, int axis, std::int64_t place);
+/// Positions of the true elements, [count, rank]. Waits for the mask.
+STRATA_API ValueRef argwhere(const ValueRef& mask);
+/// The elements where the mask is true, row-major. Waits for the mask.
+STRATA_API ValueRef mask_select(const ValueRef& x, const ValueRef& mask);
+STRATA_API ValueRef one_hot(const ValueRef& x, std::int64_t classes);
+
+STRATA_API ValueRef softmax(const ValueRef& x, int axis, bool log);
+STRATA_API ValueRef norm(op::NormKind kind, const ValueRef& x, const std::vector<ValueRef>& parameters,
+                         double eps);
+STRATA_API ValueRef variance(const ValueRef& x, int axis, std::int64_t correction);
+STRATA_API ValueRef log_sum_exp(const ValueRef& x, int axis);
+STRATA_API ValueRef quantile(const ValueRef& x, double q, int axis);
+STRATA_API ValueRef vector_norm(const ValueRef& x, double p, int axis);
+STRATA_API ValueRef is_finite(const ValueRef& x);
+STRATA_API ValueRef nan_to_num(const ValueRef& x, double nan, double infinity, double minus_infinity);
+STRATA_API bool all_close(const ValueRef& a, const ValueRef& b, double rtol, double atol, bool equal_nan);
+STRATA_API ValueRef einsum(const std::string& equation, const std::vector<ValueRef>& operands);
+
 STRATA_API ValueRef require_grad(const ValueRef& x);
 STRATA_API bool is_tracked(const ValueRef& x);
 STRATA_API ValueRef detach(const ValueRef& x);

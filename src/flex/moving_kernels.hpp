@@ -1,0 +1,43 @@
+/// Loops that compute little: choosing, converting, counter-based random words. Plain code, compiled for
+/// several instruction sets.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace strata::flex {
+
+/// out[i] = mask[i] ? a[i] : b[i]; U: unsigned integers of 1, 2, 4 and 8 bytes.
+template <class U>
+using SelectKernel = void (*)(const std::uint8_t* mask, const U* a, const U* b, U* out, std::size_t n);
+template <class U>
+SelectKernel<U> select_kernel();
+
+/// The conversions of Cast from one compute type to each.
+template <class From>
+struct ConvertKernels {
+  void (*to_f32)(const From* x, float* out, std::size_t n);
+  void (*to_f64)(const From* x, double* out, std::size_t n);
+  void (*to_i64)(const From* x, std::int64_t* out, std::size_t n);
+  void (*to_i32)(const From* x, std::int32_t* out, std::size_t n);
+  void (*to_u8)(const From* x, std::uint8_t* out, std::size_t n);
+
+  void operator()(const From* x, float* out, std::size_t n) const { to_f32(x, out, n); }
+  void operator()(const From* x, double* out, std::size_t n) const { to_f64(x, out, n); }
+  void operator()(const From* x, std::int64_t* out, std::size_t n) const { to_i64(x, out, n); }
+  void operator()(const From* x, std::int32_t* out, std::size_t n) const { to_i32(x, out, n); }
+  void operator()(const From* x, std::uint8_t* out, std::size_t n) const { to_u8(x, out, n); }
+};
+/// From: float, double, std::int64_t, std::int32_t, std::uint8_t.
+template <class From>
+ConvertKernels<From> convert_kernels();
+
+/// Words of Philox4x32-10 (see op::Random) for the counters first ... first + n - 1; words[k][i] is word k of
+/// counter i.
+inline constexpr std::size_t philox_block = 256;
+struct PhiloxWords {
+  alignas(64) std::uint32_t word[4][philox_block];
+};
+void philox(std::uint64_t first, std::uint64_t seed, PhiloxWords& out);
+
+}  // namespace strata::flex
