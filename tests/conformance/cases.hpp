@@ -17,7 +17,7 @@ struct DataTensor {
   Shape shape;
   std::vector<Exact> values;
 };
-/// One operation; operands count the inputs of the case, then the results of earlier steps.
+/// One operation; operands count the inputs of the case, then all results of earlier steps.
 struct Step {
   op::Operation operation;
   std::vector<std::size_t> operands;

@@ -10,7 +10,8 @@ Its output depends on nothing but these files. A case:
 
     name        unique in its file
     op, attributes   one operation over all inputs; or
-    steps       [[op, attributes, [operand...]]...]: operands count the inputs, then the results of earlier steps
+    steps       [[op, attributes, [operand...]]...]: operands count the inputs, then the results of earlier steps (an
+                operation with several results adds all of them)
     dtypes      what the operation allows: floats, ints, numbers, all, or names. The runner leaves out those that cannot hold
                 the values.
     inputs      shape, values, and dtype unless it is the swept one ("index": i64 or i32)
@@ -26,6 +27,7 @@ import pathlib
 
 from generator.cases_index import index_families
 from generator.cases_light import light_families
+from generator.cases_linalg import linalg_families
 from generator.cases_order import order_families
 from generator.cases_window import window_families
 from generator.errors import error_family
@@ -38,7 +40,8 @@ def main():
     for old in DATA.glob("*.json"):
         old.unlink()
     size = count = 0
-    families = order_families() + index_families() + window_families() + light_families() + [error_family()]
+    families = order_families() + index_families() + window_families() + light_families()
+    families += linalg_families() + [error_family()]
     for family in families:
         text = family.to_json()
         (DATA / f"{family.name}.json").write_text(text)

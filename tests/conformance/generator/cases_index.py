@@ -35,6 +35,8 @@ def gather():
     add("of special numbers", with_specials(fractions((3, 4, 5), 55), [nan, inf, -inf, -0.0]), indices((3, 4, 5), 4, 56), 1)
     add("from rows that repeat", constant_along(naturals((3, 4, 5), 57), 0), constant_along(indices((3, 4, 2), 5, 58), 0), 2)
     add("of rows by a shared index", fractions((40, 3), 59), shared([39, 0, 7, 7, 20], (40, 3), 0), 0)
+    deep = (2, 1, 3, 1, 2, 1, 2, 2)
+    add("of rank 8", fractions(deep, 45), indices((2, 1, 4, 1, 2, 1, 2, 2), 3, 46), 2)
     add("of one number", array([5, 6, 7]), array([1]), 0)
     add("of rows of nothing", ref.empty((4, 0, 3)), ref.empty((2, 0, 3)), 0)  # case 6
     add("of nothing from rows", fractions((4, 2, 3), 60), ref.empty((0, 2, 3)), 0)

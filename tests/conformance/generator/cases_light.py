@@ -42,6 +42,7 @@ def unary():
     add("integers", "bit_not", integers((3, 4, 5), 206), ["i64", "i32"])
     add("bytes", "bit_not", array([0, 1, 127, 128, 255]), ["u8"])
     add("nothing", "exp", ref.empty((0, 4)), "floats")
+    add("a scalar", "tanh", array([0.5], ()), "floats", 0)
     return f
 
 
@@ -75,6 +76,8 @@ def binary():
                 add("special numbers", kind, x, y, "floats")
             else:
                 add("special numbers", kind, array([1.0, -1.0, 0.0, inf, nan, -0.0]), array([0.0, 0.0, 0.0, inf, 1.0, 5.0]), "floats")
+    add("scalars", "mul", array([3], ()), array([5], ()), "numbers")
+    add("a scalar and a matrix", "sub", array([8], ()), naturals((2, 3), 275, 7), "numbers")
     ends = array([-2 ** 63, 2 ** 63 - 1, -2 ** 63, 5, -2 ** 63])
     others = array([-1, 1, 2 ** 63 - 1, 0, 0])
     for kind in ("add", "sub", "mul", "div", "rem", "max", "min"):
@@ -155,6 +158,8 @@ def reduce():
     add("of signed integers", integers((3, 4, 5), 303), [2], dtypes=["i64", "i32"])
     add("of flags", bits((3, 4, 5), 304), [2], kinds=("max", "min"))
     add("of special numbers", array([[1.0, nan, -3.0], [inf, -inf, 0.0], [inf, 1.0, 2.0], [-inf, -inf, -1.0]]), [1])  # case 22
+    add("of a scalar", array([3], ()), [], kinds=("sum", "prod", "max", "min"))
+    add("of rank 8", fractions((2, 1, 2, 1, 2, 1, 2, 2), 305, 1), [0, 3, 6], True)
     add("of an empty axis", ref.empty((3, 0)), [1], kinds=("sum", "prod"))  # case 2
     add("of an empty axis of floats", ref.empty((3, 0)), [1], kinds=("mean",), dtypes="floats")
     add("of no rows", ref.empty((0, 3)), [1], True)
@@ -212,6 +217,9 @@ def layout():
     add("reshape of nothing", "reshape", {"shape": [3, 0]}, ref.empty((0, 5)), ref.empty((3, 0)))
     for order in ([0, 1, 2], [2, 0, 1], [1, 0, 2], [2, 1, 0]):
         add(f"permute by {order}", "permute", {"order": order}, x, x.transpose(order))
+    eight = fractions((2, 1, 2, 1, 2, 1, 2, 2), 337)
+    add("permute of rank 8", "permute", {"order": [7, 0, 1, 6, 5, 2, 3, 4]}, eight, eight.transpose([7, 0, 1, 6, 5, 2, 3, 4]))
+    add("reshape of a scalar", "reshape", {"shape": [1, 1]}, array([3], ()), array([[3]]))
     one = fractions((3, 1, 5), 333)
     add("expand an axis", "expand", {"shape": [3, 4, 5]}, one, array(np.broadcast_to(one, (3, 4, 5)).copy()))
     add("expand by leading axes", "expand", {"shape": [2, 3, 2, 5]}, one, array(np.broadcast_to(one, (2, 3, 2, 5)).copy()))

@@ -70,6 +70,7 @@ def arg_sort():
     add("a long row with ties", integers((1, 300), 17), 1, (-1, 10))
     add("a long column", fractions((200, 2), 18), 0, (-1, 7))
     add("one element", array([[5]]), 0)
+    add("an axis of rank 8", fractions((2, 1, 3, 1, 2, 1, 2, 2), 19), 2, (-1, 2))
     add("no rows", ref.empty((0, 4)), 1, (-1, 2))
     add("empty rows", ref.empty((3, 0)), 1)
     add("the ends of i64", array([2 ** 63 - 1, -2 ** 63, 0, 2 ** 53 + 1, 2 ** 53]), 0, dtypes=["i64"])

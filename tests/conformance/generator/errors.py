@@ -70,6 +70,8 @@ def error_family():
     add("windows without a step", "unfold", {"axis": 1, "size": 2, "step": 0}, [x], "ArgumentError", ["step 0"])
     add("windows of none", "unfold", {"axis": 1, "size": 0, "step": 1}, [x], "ArgumentError", ["size 0"])
 
+    add("windows beyond rank 8", "unfold", {"axis": 0, "size": 1, "step": 1}, [zeros("f32", 2, 1, 1, 1, 1, 1, 1, 1)], "ShapeError", ["8"])
+
     def conv(name, x, w, error, says, **changes):
         rank = x[1].ndim - 2
         attributes = {"stride": [1] * rank, "padding": [0] * rank, "dilation": [1] * rank, "groups": 1, "transposed": False, "extra": []}
@@ -119,6 +121,21 @@ def error_family():
     add("norm with a wrong bias", "norm", norm, [x, zeros("f32", 3), zeros("f32", 1, 3)], "ShapeError", ["[1, 3]"])
     add("norm with a negative eps", "norm", norm | {"eps": -1.0}, [x], "ArgumentError", ["eps -1"])
     add("norm with too many inputs", "norm", norm, [x, zeros("f32", 3), zeros("f32", 3), zeros("f32", 3)], "ArgumentError", ["4"])
+
+    def linalg(kind, what, inputs, error, says):
+        add(f"{kind} {what}", "linalg", {"kind": kind}, inputs, error, says)
+
+    one, singular, indefinite = [[1, 0], [0, 1]], [[1, 2], [2, 4]], [[1, 2], [2, 1]]
+    linalg("inverse", "of a singular matrix", [("f32", array([one, singular]))], "MatrixError", ["[inverse]", "matrix 1", "f32[2, 2, 2]"])
+    linalg("solve", "with a singular matrix", [("f64", array(singular)), zeros("f64", 2, 1)], "MatrixError", ["[solve]", "f64[2, 2]"])
+    linalg("cholesky", "of an indefinite matrix", [("f32", array([one, one, indefinite]))], "MatrixError", ["[cholesky]", "matrix 2"])
+    for kind in ("cholesky", "inverse", "determinant", "eigh"):
+        linalg(kind, "of an oblong matrix", [x], "ShapeError", ["2 x 3", named])
+    linalg("svd", "of integers", [zeros("i32", 2, 2)], "DTypeError", ["floats", "i32"])
+    linalg("qr", "of a vector", [zeros("f32", 3)], "ShapeError", ["two axes"])
+    linalg("solve", "without right-hand sides", [zeros("f32", 2, 2)], "ArgumentError", ["right-hand sides"])
+    linalg("solve", "of another height", [zeros("f32", 2, 2), zeros("f32", 3, 1)], "ShapeError", ["[3, 1]", "[2, 2]"])
+    linalg("solve", "of another dtype", [zeros("f32", 2, 2), zeros("f64", 2, 1)], "DTypeError", ["f32", "f64"])
 
     add("add of two dtypes", "binary", {"kind": "add"}, [x, zeros("f64", 2, 3)], "DTypeError", ["f32", "f64", "cast"])
     add("add of two shapes", "binary", {"kind": "add"}, [x, zeros("f32", 2)], "ShapeError", ["[2, 3]", "[2]", "axis 1"])
