@@ -68,11 +68,12 @@ struct Problem {
     throw MatrixError(fmt::format("[{}] matrix {} of {} {} (device: {})", name, matrix,
                                   input.type().to_string(), what, input.backend.name()));
   }
-  void check(lapack_int info) const {
+  void check(lapack_int info, std::int64_t matrix) const {
     if (info == LAPACK_WORK_MEMORY_ERROR || info == LAPACK_TRANSPOSE_MEMORY_ERROR) {
       throw OutOfMemoryError(
           fmt::format("[{}] no memory for the workspace of {}", name, input.type().to_string()));
     }
+    if (info < 0) fail(matrix, "holds NaN");  // the one argument that LAPACKE can find fault with
   }
 };
 
@@ -93,7 +94,7 @@ template <class T>
 void cholesky(const Problem& p, T* a) {
   for (std::int64_t i = 0; i < p.batch; ++i, a += p.size()) {
     const auto info = Lapack<T>::get().potrf(rows_first, 'L', p.n, a, p.n);
-    p.check(info);
+    p.check(info, i);
     if (info > 0)
       p.fail(i, fmt::format("is not positive definite (its leading minor of order {} is not)", info));
     keep_lower(a, p.n);
@@ -105,7 +106,7 @@ void solve(const Problem& p, T* a, T* b, lapack_int columns) {
   std::vector<lapack_int> pivots(static_cast<std::size_t>(p.n));
   for (std::int64_t i = 0; i < p.batch; ++i, a += p.size(), b += std::int64_t{p.n} * columns) {
     const auto info = Lapack<T>::get().gesv(rows_first, p.n, columns, a, p.n, pivots.data(), b, columns);
-    p.check(info);
+    p.check(info, i);
     if (info > 0) p.fail(i, "is singular");
   }
 }
@@ -114,7 +115,7 @@ template <class T>
 void determinant(const Problem& p, T* a, T* out) {
   std::vector<lapack_int> pivots(static_cast<std::size_t>(p.n));
   for (std::int64_t i = 0; i < p.batch; ++i, a += p.size()) {
-    p.check(Lapack<T>::get().getrf(rows_first, p.n, p.n, a, p.n, pivots.data()));
+    p.check(Lapack<T>::get().getrf(rows_first, p.n, p.n, a, p.n, pivots.data()), i);
     double value = 1;
     for (lapack_int k = 0; k < p.n; ++k) {
       value *= static_cast<double>(a[std::int64_t{k} * p.n + k]) *
@@ -130,7 +131,7 @@ void qr(const Problem& p, T* a, T* q, T* r) {
   std::vector<T> tau(static_cast<std::size_t>(k));
   for (std::int64_t i = 0; i < p.batch;
        ++i, a += p.size(), q += std::int64_t{p.m} * k, r += std::int64_t{k} * p.n) {
-    p.check(Lapack<T>::get().geqrf(rows_first, p.m, p.n, a, p.n, tau.data()));
+    p.check(Lapack<T>::get().geqrf(rows_first, p.m, p.n, a, p.n, tau.data()), i);
     for (lapack_int row = 0; row < k; ++row) {
       for (lapack_int column = 0; column < p.n; ++column) {
         const auto at = std::int64_t{row} * p.n + column;
@@ -139,7 +140,7 @@ void qr(const Problem& p, T* a, T* q, T* r) {
     }
     for (lapack_int row = 0; row < p.m; ++row)
       std::copy_n(a + std::int64_t{row} * p.n, k, q + std::int64_t{row} * k);
-    p.check(Lapack<T>::get().orgqr(rows_first, p.m, k, k, q, k, tau.data()));
+    p.check(Lapack<T>::get().orgqr(rows_first, p.m, k, k, q, k, tau.data()), i);
   }
 }
 
@@ -148,8 +149,8 @@ void svd(const Problem& p, T* a, T* u, T* s, T* vt) {
   const auto k = p.least();
   for (std::int64_t i = 0; i < p.batch; ++i) {
     const auto info = Lapack<T>::get().gesdd(rows_first, 'S', p.m, p.n, a, p.n, s, u, k, vt, p.n);
-    p.check(info);
-    if (info != 0) p.fail(i, info < 0 ? "holds NaN" : "has no singular values that the iteration finds");
+    p.check(info, i);
+    if (info != 0) p.fail(i, "has no singular values that the iteration finds");
     a += p.size();
     u += std::int64_t{p.m} * k;
     s += k;
@@ -161,8 +162,8 @@ template <class T>
 void eigh(const Problem& p, T* a, T* values) {
   for (std::int64_t i = 0; i < p.batch; ++i, a += p.size(), values += p.n) {
     const auto info = Lapack<T>::get().syevd(rows_first, 'V', 'L', p.n, a, p.n, values);
-    p.check(info);
-    if (info != 0) p.fail(i, info < 0 ? "holds NaN" : "has no eigenvalues that the iteration finds");
+    p.check(info, i);
+    if (info != 0) p.fail(i, "has no eigenvalues that the iteration finds");
   }
 }
 

@@ -103,6 +103,19 @@ Errors Propagation::any_of_operands() const {
   return store(e);
 }
 
+Errors Propagation::lines(int axis) const {
+  if (certain(0) || size() == 0) return {};
+  auto worst = run(op::Reduce{op::ReduceKind::max, {axis}, true}, error_tensor(0));
+  if (worst->shape.product() == result_->shape.product()) {
+    worst = run(op::Reshape{shape()}, worst);
+  } else {
+    worst = run(op::Expand{shape()}, worst);
+  }
+  auto e = doubles(worst);
+  for (auto& x : e) x = x == 0 ? 0 : undetermined;
+  return store(e);
+}
+
 Errors Propagation::all_or_nothing() const {
   return certain() ? Errors{} : store(std::vector<double>(size(), undetermined));
 }

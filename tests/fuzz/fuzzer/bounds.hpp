@@ -84,12 +84,18 @@ class Propagation {
   Errors moved(const op::Operation& op) const;
   /// All undetermined as soon as one operand is uncertain: for integers.
   Errors all_or_nothing() const;
+  /// Undetermined along every line of `axis` that holds an uncertain element of operand 0, in the result's
+  /// shape or with that axis gone from it.
+  Errors lines(int axis) const;
 
   /// Undetermined where an operand's element is: for element-wise operations on integers.
   Errors any_of_operands() const;
 
   /// For rules that need flex's own operations.
   ValueRef run(const op::Operation& op, const ValueRef& x) const { return flex_.execute(op, {&x, 1})[0]; }
+  ValueRef run(const op::Operation& op, const std::vector<ValueRef>& x) const {
+    return flex_.execute(op, x)[0];
+  }
   std::vector<double> doubles(const ValueRef& v) const { return flex_.read(v).to_doubles(); }
   /// The bounds of an operand, zeros where there are none.
   ValueRef error_tensor(std::size_t i) const;

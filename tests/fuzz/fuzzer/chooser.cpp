@@ -138,6 +138,16 @@ ValueId Chooser::fresh(const TensorType& type) {
   return held_.back();
 }
 
+ValueId Chooser::fresh_index(const Shape& shape, std::int64_t extent) {
+  if (shape.product() > palette_.largest || (extent == 0 && shape.product() > 0)) throw TooLarge{};
+  std::vector<std::int64_t> values;
+  for (auto n = shape.product(); n > 0; --n) values.push_back(between(0, extent - 1));
+  const auto data = TensorData::from<std::int64_t>(values, shape);
+  program_.inputs.push_back(chance(0.3) ? data.convert(DType::i32) : data);
+  held_.push_back(~(static_cast<ValueId>(program_.inputs.size()) - 1));
+  return held_.back();
+}
+
 DType Chooser::dtype(const std::function<bool(DType)>& fits) {
   if (fits(palette_.dtype) && chance(0.75)) return palette_.dtype;
   std::vector<DType> fitting;

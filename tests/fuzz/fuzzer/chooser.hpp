@@ -53,6 +53,8 @@ class Chooser : public Choices {
   /// A new program input with random elements. Throws TooLarge beyond the palette's size: the call is given
   /// up.
   ValueId fresh(const TensorType& type);
+  /// A new program input of indices (i64 or i32) in [0, extent).
+  ValueId fresh_index(const Shape& shape, std::int64_t extent);
 
   // ---- attributes
 

@@ -99,6 +99,22 @@ Call choose_flip(Chooser& c) {
 }
 std::string flip_literal(const op::Flip& o) { return fmt::format("op::Flip{{{}}}", literal(o.axes)); }
 
+Call choose_unfold(Chooser& c) {
+  const auto x = c.operand([](const TensorType& t) { return t.shape.rank() >= 1 && t.shape.rank() <= 4; },
+                           [&] {
+                             return TensorType{c.dtype(), c.shape_of_rank(1 + static_cast<int>(c.below(3)))};
+                           });
+  const auto shape = c.type(x).shape;
+  const int axis = static_cast<int>(c.below(shape.size()));
+  return {op::Unfold{axis, c.between(1, std::max<std::int64_t>(1, std::min<std::int64_t>(shape[axis], 4))),
+                     c.between(1, 3)},
+          {x}};
+}
+std::string unfold_literal(const op::Unfold& o) {
+  return fmt::format("op::Unfold{{{}, {}, {}}}", o.axis, o.size, o.step);
+}
+void resize_unfold(op::Unfold& o, Resize r) { r(o.size); }
+
 Call choose_cat(Chooser& c) {
   const auto x = c.of_rank(1);
   const auto type = c.type(x);
@@ -140,6 +156,9 @@ Family family(Of<op::Slice>) {
 }
 Family family(Of<op::Flip>) {
   return make_family("flip", 6, choose_flip, moved<op::Flip>, flip_literal, keep_size<op::Flip>);
+}
+Family family(Of<op::Unfold>) {
+  return make_family("unfold", 4, choose_unfold, moved<op::Unfold>, unfold_literal, resize_unfold);
 }
 Family family(Of<op::Cat>) {
   return make_family("cat", 5, choose_cat, moved<op::Cat>, cat_literal, keep_size<op::Cat>);
