@@ -31,6 +31,15 @@ bool odd(const Shape& shape, const Axes& axes) {
   return false;
 }
 
+/// The first axis along which `to` repeats elements of `from`; -1: none.
+int stretched_axis(const Shape& from, const Shape& to) {
+  const int lead = to.rank() - from.rank();
+  for (int i = 0; i < to.rank(); ++i) {
+    if (to[i] > 1 && (i < lead || from[i - lead] == 1)) return i;
+  }
+  return -1;
+}
+
 }  // namespace
 
 ValueRef FaultyBackend::resolve(const ValueRef& value) {
@@ -88,15 +97,14 @@ ValueRef FaultyBackend::corrupted(const op::Operation& op, backend::Inputs input
         return run(op, {on_flex[1], on_flex[0]});
       break;
     case Fault::write_through_an_expanded_value:
-      // All elements of an expanded first axis share memory: the last one written is what all read.
-      if (is(op::BinaryKind::add) && on_flex[0]->shape == on_flex[1]->shape) {
-        const auto* expand = std::get_if<op::Expand>(&get(inputs[0]).made_by);
-        if (expand && expand->shape.rank() > get(inputs[0]).operand->shape.rank() && expand->shape[0] > 1) {
-          const auto sum = run(op, on_flex);
-          op::Slice last{Dims::filled(sum->shape.rank(), 0), sum->shape, Dims::filled(sum->shape.rank(), 1)};
-          last.start[0] = sum->shape[0] - 1;
-          return run(op::Expand{sum->shape}, {run(last, {sum})});
-        }
+      // All elements along an expanded axis share memory: the last one written is what all read.
+      if (binary && std::holds_alternative<op::Expand>(get(inputs[0]).made_by)) {
+        const int axis = stretched_axis(get(inputs[0]).operand->shape, on_flex[0]->shape);
+        const auto sum = run(op, on_flex);
+        if (axis < 0 || sum->shape != on_flex[0]->shape) return sum;
+        op::Slice last{Dims::filled(sum->shape.rank(), 0), sum->shape, Dims::filled(sum->shape.rank(), 1)};
+        last.start[axis] = sum->shape[axis] - 1;
+        return run(op::Expand{sum->shape}, {run(last, {sum})});
       }
       break;
     case Fault::operands_of_other_threads_are_swapped:
@@ -122,7 +130,8 @@ backend::Values NoisyBackend::execute(const op::Operation& op, backend::Inputs i
   const auto* unary = std::get_if<op::Unary>(&op);
   const auto* reduce = std::get_if<op::Reduce>(&op);
   const bool inexact = (unary && unary->kind >= op::UnaryKind::rsqrt && unary->kind <= op::UnaryKind::erf) ||
-                       (reduce && reduce->kind <= op::ReduceKind::mean) ||
+                       (reduce && reduce->kind <= op::ReduceKind::mean && !reduce->axes.empty() &&
+                        inputs[0]->shape.product() != result[0]->shape.product()) ||
                        std::holds_alternative<op::Matmul>(op);
   if (!inexact || (t != DType::f32 && t != DType::f64)) return result;
   auto values = flex_.read(result[0]).to_doubles();

@@ -88,9 +88,13 @@ Call choose_slice(Chooser& c) {
 std::string slice_literal(const op::Slice& o) {
   return fmt::format("op::Slice{{{}, {}, {}}}", literal(o.start), literal(o.stop), literal(o.step));
 }
+/// What is cut away is cut before the range, so that its length stays.
 void resize_slice(op::Slice& o, Resize r) {
-  r(o.stop);
-  for (int i = 0; i < o.stop.rank(); ++i) o.start[i] = std::min(o.start[i], o.stop[i]);
+  for (int i = 0; i < o.stop.rank(); ++i) {
+    const auto old = o.stop[i];
+    r(o.stop[i]);
+    o.start[i] = std::max<std::int64_t>(o.start[i] - (old - o.stop[i]), 0);
+  }
 }
 
 Call choose_flip(Chooser& c) {
