@@ -342,7 +342,7 @@ void differentiate(const op::Binary& op, Step& step) {
     case BinaryKind::hypot: {  // 0 at the origin, as abs
       const auto h = step.output();
       const auto ratio =
-          div(g, bridge::where(compare(CompareKind::equal, h, 0), bridge::scalar_like(h, 1), h));
+          div(g, bridge::where(compare(CompareKind::equal, h, 0.0), bridge::scalar_like(h, 1), h));
       if (step.needs(0)) step.give_broadcast(0, mul(ratio, step.input(0)));
       if (step.needs(1)) step.give_broadcast(1, mul(ratio, step.input(1)));
       return;

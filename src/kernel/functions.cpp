@@ -134,7 +134,7 @@ Val atan2(Val y, Val x) {
   if (is_half(x)) return convert(atan2(convert(y, Scalar::f32), convert(x, Scalar::f32)), x.scalar());
   const Val size_y = abs(y), size_x = abs(x), steep = size_y > size_x;
   const Val small = select(steep, size_x, size_y), large = select(steep, size_y, size_x);
-  const Val diagonal = small == infinity;  // both infinite
+  const Val diagonal = (small == infinity) & (large == infinity);
   const Val huge = large > (wide(x) ? 0x1p1020 : 0x1p120);
   const Val one = number_like(x, 1), scale = select(huge, number_like(x, 0.25), one);  // their sum is finite
   const Val numerator = select(diagonal, one, small * scale);

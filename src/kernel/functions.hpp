@@ -5,8 +5,21 @@
 /// are those of C's library; NaN gives NaN. Largest errors measured against long double, in ULP of the
 /// result:
 ///
-///     function            f32    f64    range of the statement
-///     exp2                ERR
+///     function               f32    f64    range of the statement
+///     exp2                   1.1    1.2    all
+///     log2, log10            2.0    1.8    all
+///     tan                    2.9    2.8    |x| <= 2^20 (f32), 2^30 (f64); beyond: not accurate
+///     asin, acos             2.4    2.2    all
+///     atan, atan2            2.0    2.3    all
+///     hypot                  2.0    2.0    all
+///     sinh, cosh             2.1    2.5    all
+///     asinh, acosh, atanh    2.5    2.6    all
+///     gelu                   4.2    4.9    all
+///     silu                   3.2    2.8    |x| <= 80 (f32), 700 (f64); beyond: |x| smallest subnormals
+///     softplus               1.6    1.5    all
+///     erfinv                 5.0    3.9    all
+///     lgamma                 0.51   30     all; below a size of 1, in ULP of 1
+///     digamma                0.51   16     all; below a size of 1, in ULP of 1
 #pragma once
 
 #include "kernel/builder.hpp"
@@ -33,7 +46,7 @@ Val asinh(Val x);
 Val acosh(Val x);
 Val atanh(Val x);
 
-/// x erfc(-x / sqrt(2)) / 2: exact to the last places in both tails; -0 at -infinity.
+/// x erfc(-x / sqrt(2)) / 2: relative accuracy also in the lower tail; -0 at -infinity.
 Val gelu(Val x);
 /// x sigmoid(x); -0 at -infinity.
 Val silu(Val x);

@@ -30,11 +30,11 @@ Val scaled_erfc(Val x) {
   return p / (1.0 + (x + x));
 }
 
-/// The normal distribution beyond a >= 0; a^2 keeps its rounding error.
-Val normal_tail(Val a) {
+/// exp(-a^2 / 2); a^2 keeps its rounding error.
+Val bell(Val a) {
   const Val square = a * a, lost = fma(a, a, -square);
-  const Val bell = exp(square * -0.5);
-  return fma(bell, lost * -0.5, bell) * (0.5 * scaled_erfc(a * (std::numbers::sqrt2 / 2)));
+  const Val e = exp(square * -0.5);
+  return fma(e, lost * -0.5, e);
 }
 
 /// Half of Halley's step needs exp(y^2) and erf(y) - a; near 1, where a = 1 - q, erfc(y) - q instead.
@@ -73,8 +73,9 @@ Val lgamma_f64(Val x) {
   constexpr double half_log_two_pi = 0.9189385332046727;
   const Val raised = fma(y - 0.5, log(y) - 1.0, (half_log_two_pi - 0.5) + series) - log(product);
   constexpr double log_pi = 1.1447298858494002;
-  const Val mirrored = log_pi - log(abs(sin(angle_from_pole(x)))) - raised;
-  return select(abs(x) == infinity, number_like(x, infinity), select(reflected, mirrored, raised));
+  const Val angle = angle_from_pole(x), limit = number_like(x, infinity);
+  const Val mirrored = select(angle == 0.0, limit, log_pi - log(abs(sin(angle))) - raised);
+  return select(abs(x) == infinity, limit, select(reflected, mirrored, raised));
 }
 
 Val digamma_f64(Val x) {
@@ -93,9 +94,10 @@ Val digamma_f64(Val x) {
 Val gelu(Val x) {
   if (is_half(x)) return through(Scalar::f32, gelu, x);
   const double limit = wide(x) ? 39 : 15;  // below it the result is 0
-  const Val tail = normal_tail(at_most(abs(x), limit));
-  const Val r = x * select(x < 0.0, tail, 1.0 - tail);
-  return select(x < -limit, number_like(x, -0.0), r);
+  const Val a = at_most(abs(x), limit);
+  // x times the distribution beyond a, in an order that leaves the subnormals to the last product
+  const Val tail = (x * (0.5 * scaled_erfc(a * (std::numbers::sqrt2 / 2)))) * bell(a);
+  return select(x < -limit, number_like(x, -0.0), select(x > limit, x, select(x > 0.0, x - tail, tail)));
 }
 
 Val silu(Val x) {
