@@ -1,4 +1,19 @@
-/// Unary kinds exp2 ... digamma.
+/// Unary kinds exp2 ... digamma, by Highway's functions (contrib/math) where it has them, else by the C
+/// library, whose answers also stand outside the range of a vectorised formula. Largest errors measured
+/// against long double on every instruction set, in ULP:
+///
+///     function               f32    f64
+///     exp2                   1.1    1.2
+///     log2, log10            1.9    1.9
+///     tan                    3.2    3.2    |x| <= 10^5
+///     asin, acos, atan       2.6    2.3
+///     sinh, cosh             3.1    3.2
+///     asinh, acosh, atanh    3.3    3.5
+///     gelu                   4.2    4.9
+///     silu, softplus         2.7    2.8
+///     erfinv                 5.0    3.0
+///     lgamma                 2.5    4      below a size of 1, in ULP of 1
+///     digamma                0.51   16     below a size of 1, in ULP of 1
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -193,14 +208,38 @@ void Atanh(const T* x, T* out, std::size_t n) {
       [](T v) { return std::atanh(v); });
 }
 
-/// erfc(a / sqrt(2)) / 2 for a >= 0, the normal distribution beyond a; a^2 keeps its rounding error.
+template <class Coefficients>
+double polynomial(double x, const Coefficients& c) {
+  double p = c.back();
+  for (std::size_t i = c.size() - 1; i-- > 0;) p = p * x + c[i];
+  return p;
+}
+
+/// The rounding error of `square` = a a.
 template <class D, class V>
-HWY_INLINE V normal_tail(D d, V a) {
+HWY_INLINE V lost_in_square(D d, V a, V square) {
+#if HWY_NATIVE_FMA
+  (void)d;
+  return hn::MulSub(a, a, square);
+#else  // by halves of a, whose products are exact
+  using T = hn::TFromD<D>;
+  const hn::RebindToUnsigned<D> du;
+  using U = hn::TFromD<decltype(du)>;
+  const auto upper = hn::Set(du, static_cast<U>(~U{0} << (sizeof(T) == 4 ? 12 : 27)));
+  const auto high = hn::BitCast(d, hn::And(hn::BitCast(du, a), upper)), low = hn::Sub(a, high);
+  const auto cross = hn::Mul(hn::Add(high, high), low);
+  return hn::Add(hn::Add(hn::Sub(hn::Mul(high, high), square), cross), hn::Mul(low, low));
+#endif
+}
+
+/// v erfc(|v| / sqrt(2)) / 2 = v P(u) / (2 + 4 x) e^(-v^2 / 2), x = |v| / sqrt(2); see base/special.hpp.
+template <class D, class V>
+HWY_INLINE V normal_tail(D d, V v) {
   using T = hn::TFromD<D>;
   const auto half = hn::Set(d, T{0.5}), one = hn::Set(d, T{1});
   const auto centre = hn::Set(d, static_cast<T>(base::erfc_centre<T>));
-  const auto x = hn::Mul(a, hn::Set(d, static_cast<T>(std::numbers::sqrt2 / 2)));
-  const auto square = hn::Mul(a, a), lost = hn::MulSub(a, a, square);
+  const auto x = hn::Mul(hn::Abs(v), hn::Set(d, static_cast<T>(std::numbers::sqrt2 / 2)));
+  const auto square = hn::Mul(v, v), lost = lost_in_square(d, v, square);
   const auto bell = hn::Exp(d, hn::Neg(hn::Mul(half, square)));
   const auto u = hn::Div(hn::Sub(x, centre), hn::Add(x, centre));
   const auto p = [&]() HWY_ATTR {
@@ -210,8 +249,16 @@ HWY_INLINE V normal_tail(D d, V a) {
       return polynomial(d, u, base::erfc_f64);
     }
   }();
-  const auto tail = hn::Div(hn::Mul(half, p), hn::Add(one, hn::Add(x, x)));
-  return hn::Mul(hn::NegMulAdd(hn::Mul(half, lost), bell, bell), tail);
+  const auto scaled = hn::Div(hn::Mul(half, p), hn::Add(one, hn::Add(x, x)));
+  return hn::Mul(hn::Mul(v, scaled), hn::NegMulAdd(hn::Mul(half, lost), bell, bell));
+}
+/// gelu of x < -8, the same in one element.
+inline double far_tail(double x) {
+  constexpr double centre = base::erfc_centre<double>;
+  const double a = -x * (std::numbers::sqrt2 / 2), square = x * x, lost = std::fma(x, x, -square);
+  const double bell = std::exp(-square / 2);
+  const double scaled = polynomial((a - centre) / (a + centre), base::erfc_f64) / (2 + 4 * a);
+  return x * scaled * (bell - bell * (lost / 2));
 }
 template <class T>
 void Gelu(const T* x, T* out, std::size_t n) {
@@ -219,13 +266,12 @@ void Gelu(const T* x, T* out, std::size_t n) {
   map_inside(
       x, out, n, -limit, limit,
       [](auto d, auto v) HWY_ATTR {
-        const auto tail = normal_tail(d, hn::Abs(v));
-        return hn::Mul(v, hn::IfThenElse(hn::Lt(v, hn::Zero(d)), tail, hn::Sub(hn::Set(d, T{1}), tail)));
+        const auto tail = normal_tail(d, v);
+        return hn::IfThenElse(hn::Gt(v, hn::Zero(d)), hn::Sub(v, tail), tail);
       },
       [](T v) -> T {
-        if (std::isinf(v)) return v > 0 ? v : -T{0};
-        const double wide = static_cast<double>(v);
-        return static_cast<T>(wide * 0.5 * std::erfc(-wide * (std::numbers::sqrt2 / 2)));
+        if (!(v < 0)) return v;
+        return v < -40 ? -T{0} : static_cast<T>(far_tail(static_cast<double>(v)));
       });
 }
 template <class T>
@@ -255,12 +301,6 @@ void Softplus(const T* x, T* out, std::size_t n) {
       [](T v) { return v < 0 ? std::exp(v) : v; });
 }
 
-template <class Coefficients>
-double polynomial(double x, const Coefficients& c) {
-  double p = c.back();
-  for (std::size_t i = c.size() - 1; i-- > 0;) p = p * x + c[i];
-  return p;
-}
 /// One step of Halley's method from the polynomials; x in (-1, 1).
 inline double erfinv(double x) {
   const double a = std::abs(x), q = 1 - a;
