@@ -247,6 +247,30 @@ class Tensor {
   Tensor tanh() const requires is_float_kind { return unary(op::UnaryKind::tanh); }
   Tensor sigmoid() const requires is_float_kind { return unary(op::UnaryKind::sigmoid); }
   Tensor erf() const requires is_float_kind { return unary(op::UnaryKind::erf); }
+  Tensor exp2() const requires is_float_kind { return unary(op::UnaryKind::exp2); }
+  Tensor log2() const requires is_float_kind { return unary(op::UnaryKind::log2); }
+  Tensor log10() const requires is_float_kind { return unary(op::UnaryKind::log10); }
+  Tensor tan() const requires is_float_kind { return unary(op::UnaryKind::tan); }
+  Tensor asin() const requires is_float_kind { return unary(op::UnaryKind::asin); }
+  Tensor acos() const requires is_float_kind { return unary(op::UnaryKind::acos); }
+  Tensor atan() const requires is_float_kind { return unary(op::UnaryKind::atan); }
+  Tensor sinh() const requires is_float_kind { return unary(op::UnaryKind::sinh); }
+  Tensor cosh() const requires is_float_kind { return unary(op::UnaryKind::cosh); }
+  Tensor asinh() const requires is_float_kind { return unary(op::UnaryKind::asinh); }
+  Tensor acosh() const requires is_float_kind { return unary(op::UnaryKind::acosh); }
+  Tensor atanh() const requires is_float_kind { return unary(op::UnaryKind::atanh); }
+  /// x times the standard normal distribution function.
+  Tensor gelu() const requires is_float_kind { return unary(op::UnaryKind::gelu); }
+  /// x sigmoid(x).
+  Tensor silu() const requires is_float_kind { return unary(op::UnaryKind::silu); }
+  /// log(1 + e^x).
+  Tensor softplus() const requires is_float_kind { return unary(op::UnaryKind::softplus); }
+  /// The x with erf(x) equal to this.
+  Tensor erfinv() const requires is_float_kind { return unary(op::UnaryKind::erfinv); }
+  /// log |gamma(x)|.
+  Tensor lgamma() const requires is_float_kind { return unary(op::UnaryKind::lgamma); }
+  /// The derivative of lgamma.
+  Tensor digamma() const requires is_float_kind { return unary(op::UnaryKind::digamma); }
   Tensor operator!() const requires(!is_number) { return unary(op::UnaryKind::logical_not); }
   Tensor operator~() const requires std::is_same_v<Kind, Int> { return unary(op::UnaryKind::bit_not); }
   Tensor relu() const requires is_number { return max_with(0); }
@@ -269,9 +293,15 @@ class Tensor {
   STRATA_BINARY(operator*, mul, is_number)
   STRATA_BINARY(operator/, div, is_number)
   STRATA_BINARY(rem, rem, is_number)
+  /// The remainder with the sign of this tensor's elements, as C's fmod.
+  STRATA_BINARY(fmod, fmod, is_number)
   STRATA_BINARY(pow, pow, is_number)
   STRATA_BINARY(max_with, max, is_number)
   STRATA_BINARY(min_with, min, is_number)
+  /// The angle of the point (other, this), in [-pi, pi].
+  STRATA_BINARY(atan2, atan2, is_float_kind)
+  /// sqrt(this^2 + other^2) without overflow on the way.
+  STRATA_BINARY(hypot, hypot, is_float_kind)
   STRATA_BINARY(operator&, bit_and, !is_float_kind)
   STRATA_BINARY(operator|, bit_or, !is_float_kind)
   STRATA_BINARY(operator^, bit_xor, !is_float_kind)

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/convert.hpp"
+#include "kernel/functions.hpp"
 #include "kernel/math.hpp"
 
 namespace strata::cube {
@@ -69,6 +70,42 @@ Val emit_unary(UnaryKind kind, Val x) {
       return kernel::sigmoid(x);
     case UnaryKind::erf:
       return kernel::erf(x);
+    case UnaryKind::exp2:
+      return kernel::exp2(x);
+    case UnaryKind::log2:
+      return kernel::log2(x);
+    case UnaryKind::log10:
+      return kernel::log10(x);
+    case UnaryKind::tan:
+      return kernel::tan(x);
+    case UnaryKind::asin:
+      return kernel::asin(x);
+    case UnaryKind::acos:
+      return kernel::acos(x);
+    case UnaryKind::atan:
+      return kernel::atan(x);
+    case UnaryKind::sinh:
+      return kernel::sinh(x);
+    case UnaryKind::cosh:
+      return kernel::cosh(x);
+    case UnaryKind::asinh:
+      return kernel::asinh(x);
+    case UnaryKind::acosh:
+      return kernel::acosh(x);
+    case UnaryKind::atanh:
+      return kernel::atanh(x);
+    case UnaryKind::gelu:
+      return kernel::gelu(x);
+    case UnaryKind::silu:
+      return kernel::silu(x);
+    case UnaryKind::softplus:
+      return kernel::softplus(x);
+    case UnaryKind::erfinv:
+      return kernel::erfinv(x);
+    case UnaryKind::lgamma:
+      return kernel::lgamma(x);
+    case UnaryKind::digamma:
+      return kernel::digamma(x);
     case UnaryKind::logical_not:
       return !x;
     case UnaryKind::bit_not:
@@ -101,12 +138,18 @@ Val emit_binary(BinaryKind kind, Val a, Val b) {
       return kernel::is_float(a.scalar()) ? a / b : kernel::floor_div(a, b);
     case BinaryKind::rem:
       return kernel::floor_rem(a, b);
+    case BinaryKind::fmod:
+      return kernel::truncated_rem(a, b);
     case BinaryKind::pow:
       return kernel::pow(a, b);
     case BinaryKind::max:
       return kernel::max(a, b);
     case BinaryKind::min:
       return kernel::min(a, b);
+    case BinaryKind::atan2:
+      return kernel::atan2(a, b);
+    case BinaryKind::hypot:
+      return kernel::hypot(a, b);
     case BinaryKind::bit_and:
       return a & b;
     case BinaryKind::bit_or:

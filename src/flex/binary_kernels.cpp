@@ -106,6 +106,21 @@ void Rem(const T* a, const T* b, T* out, std::size_t n) {
     });
   }
 }
+/// The truncated remainder.
+template <class T>
+void Fmod(const T* a, const T* b, T* out, std::size_t n) {
+  loop(a, b, out, n, [](T x, T y) -> T {
+    if constexpr (std::is_floating_point_v<T>) {
+      return std::fmod(x, y);
+    } else {
+      if (y == 0) return 0;
+      if constexpr (std::is_signed_v<T>) {
+        if (y == -1) return 0;  // the machine traps on the smallest value
+      }
+      return static_cast<T>(x % y);
+    }
+  });
+}
 template <class T>
 T power(T base, T exponent) {
   if (std::is_signed_v<T> && exponent < 0) {
@@ -137,6 +152,14 @@ void Max(const T* a, const T* b, T* out, std::size_t n) {
 template <class T>
 void Min(const T* a, const T* b, T* out, std::size_t n) {
   loop(a, b, out, n, [](T x, T y) { return x < y || x != x ? x : y; });
+}
+template <class T>
+void Atan2(const T* a, const T* b, T* out, std::size_t n) {
+  loop(a, b, out, n, [](T y, T x) { return std::atan2(y, x); });
+}
+template <class T>
+void Hypot(const T* a, const T* b, T* out, std::size_t n) {
+  loop(a, b, out, n, [](T x, T y) { return std::hypot(x, y); });
 }
 template <class T>
 void BitAnd(const T* a, const T* b, T* out, std::size_t n) {
@@ -180,6 +203,8 @@ BinaryKernel<T> pick(BinaryKind kind) {
       return Div<T>;
     case BinaryKind::rem:
       return Rem<T>;
+    case BinaryKind::fmod:
+      return Fmod<T>;
     case BinaryKind::pow:
       return Pow<T>;
     case BinaryKind::max:
@@ -189,7 +214,10 @@ BinaryKernel<T> pick(BinaryKind kind) {
     default:
       break;
   }
-  if constexpr (!std::is_floating_point_v<T>) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (kind == BinaryKind::atan2) return Atan2<T>;
+    if (kind == BinaryKind::hypot) return Hypot<T>;
+  } else {
     switch (kind) {
       case BinaryKind::bit_and:
         return BitAnd<T>;

@@ -28,6 +28,12 @@ using CompareKernel = void (*)(const T* a, const T* b, std::uint8_t* out, std::s
 /// `logical_not` of bool is bit_xor with 1 and has no kernel of its own.
 template <class T>
 UnaryKernel<T> unary_kernel(op::UnaryKind kind);
+/// The part of `unary_kernel` in special_kernels.cpp: float and double only.
+constexpr bool is_special(op::UnaryKind kind) {
+  return kind >= op::UnaryKind::exp2 && kind <= op::UnaryKind::digamma;
+}
+template <class T>
+UnaryKernel<T> special_kernel(op::UnaryKind kind);
 template <class T>
 BinaryKernel<T> binary_kernel(op::BinaryKind kind);
 template <class T>

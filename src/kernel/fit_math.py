@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fits the polynomials of expand_math.cpp: weighted minimax by Remez exchange (needs mpmath), then coefficients rounded
+"""Fits the polynomials of math_parts.cpp, expand_math.cpp, functions.cpp and base/special.hpp: weighted minimax by Remez exchange (needs mpmath), then coefficients rounded
 to the precision they are used in. Prints each with the largest weighted error as a power of two, lowest degree first."""
 import struct
 import mpmath as mp
@@ -101,6 +101,54 @@ def erfc_argument(u, top):
     return 1 / ((1 + low) / 2 + u * (1 - low) / 2)
 
 
+def asin_tail(z):
+    return (mp.asin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z if z > mp.mpf(10)**-15 else mp.mpf(1) / 6
+
+
+def atan_tail(z):
+    return (mp.atan(mp.sqrt(z)) / mp.sqrt(z) - 1) / z if z > mp.mpf(10)**-15 else -mp.mpf(1) / 3
+
+
+def erfc_mapped(u, centre):
+    """(1 + 2 x) e^(x^2) erfc(x) over u = (x - centre) / (x + centre)."""
+    x = centre * (1 + u) / (1 - u)
+    return (1 + 2 * x) * mp.exp(x * x) * mp.erfc(x)
+
+
+def erfinv_ratio(w):
+    """erfinv(x) / x for x^2 = 1 - e^-w, by Newton's method on log erfc."""
+    if w < mp.mpf(10)**-12:
+        return mp.sqrt(mp.pi) / 2
+    rest = mp.exp(-w)
+    x = mp.sqrt(1 - rest)
+    target = mp.log(rest / (1 + x))
+    y = mp.sqrt(w) * (mp.mpf("0.95") if w > 1 else mp.sqrt(mp.pi) / 2)
+    for _ in range(40):
+        e = mp.erfc(y)
+        step = (target - mp.log(e)) * e * mp.sqrt(mp.pi) / 2 * mp.exp(y * y)
+        y -= step
+        if abs(step) < mp.mpf(10)**-35 * y:
+            break
+    return y / x
+
+
+def fit_functions():
+    weight = lambda z: z + mp.mpf("1e-9")
+    z_pi8 = (mp.sqrt(2) - 1) ** 2 * mp.mpf("1.0005")
+    show("asin f32", minimax(asin_tail, 0, 0.25, 4, weight), True)
+    show("asin f64", minimax(asin_tail, 0, 0.25, 11, weight), False)
+    show("atan f32", minimax(atan_tail, 0, z_pi8, 4, weight), True)
+    show("atan f64", minimax(atan_tail, 0, z_pi8, 10, weight), False)
+    for centre, end, degree, single in ((2, mp.mpf("10.2"), 9, True), (4, mp.mpf("27.5"), 22, False)):
+        f = lambda u: erfc_mapped(u, centre)
+        show("scaled erfc", minimax(f, -1, (end - centre) / (end + centre), degree, lambda u: 1 / f(u)), single)
+    centre = lambda u: erfinv_ratio(u + mp.mpf(5) / 2)
+    tail = lambda s: erfinv_ratio((s + 3) ** 2)
+    show("erfinv centre", minimax(centre, -2.5, 2.5, 9, lambda u: 1 / centre(u)), True)
+    for end, degree in (("4.09", 7), ("6.1", 8)):
+        show("erfinv tail", minimax(tail, mp.sqrt(5) - 3, mp.mpf(end) - 3, degree, lambda s: 1 / tail(s)), True)
+
+
 def main():
     half_ln2 = mp.log(2) / 2 * mp.mpf("1.0005")
     z_log = ((mp.sqrt(2) - 1) / (mp.sqrt(2) + 1)) ** 2 * mp.mpf("1.0005")
@@ -122,6 +170,8 @@ def main():
     for top, degree, single in ((4, 7, True), (6, 18, False)):
         weight = lambda u: mp.exp(-erfc_argument(u, top) ** 2)
         show(f"erfc {'f32' if single else 'f64'}", minimax(lambda u: erfc_scaled(u, top), -1, 1, degree, weight), single)
+
+    fit_functions()
 
 
 main()

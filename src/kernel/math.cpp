@@ -175,6 +175,21 @@ Val floor_rem(Val a, Val b) {
   return select((rest != 0) & signs_differ(rest, b), rest + b, rest);
 }
 
+Val truncated_rem(Val a, Val b) {
+  level(a, b);
+  const Scalar s = a.scalar();
+  if (is_float(s)) {
+    const Val dividend = convert(a, Scalar::f64), divisor = convert(b, Scalar::f64);
+    const Val rest = float_remainder(dividend, divisor);
+    // the rounded quotient may have been one too large
+    const Val other_side = (rest != 0.0) & ((rest < 0.0) != (dividend < 0.0));
+    const Val moved = select(other_side, rest + copy_sign(divisor, dividend), rest);
+    return convert(select(moved == 0.0, copy_sign(moved, dividend), moved), s);
+  }
+  // x % 1 is the 0 that x % 0 and x % -1 are
+  return a % (is_signed(s) ? safe_divisor(b) : select(b == 0, 1, b));
+}
+
 Val pow(Val x, Val y) {
   level(x, y);
   return is_float(x.scalar()) ? float_pow(x, y) : int_pow(x, y);

@@ -15,6 +15,8 @@ Val floor_div(Val a, Val b);
 /// Remainder with the sign of the divisor (as NumPy). Integers: x % 0 = 0. Floats: exact for every pair whose
 /// quotient does not overflow f64; NaN for b = 0 or infinite a; a zero result has the sign of b.
 Val floor_rem(Val a, Val b);
+/// Remainder with the sign of the dividend (as C's fmod), also of a zero result. Otherwise as floor_rem.
+Val truncated_rem(Val a, Val b);
 
 /// Integers: by squaring, wrapping; a negative exponent gives 1 for base 1, 1 or -1 for base -1, else 0.
 /// Floats: the cases of IEEE 754 `pow`; f32 within 0.51 ULP (through f64), f64 within 2 ULP.

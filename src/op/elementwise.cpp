@@ -1,5 +1,7 @@
 #include "op/elementwise.hpp"
 
+#include <iterator>
+
 #include <fmt/format.h>
 
 namespace strata::op {
@@ -20,14 +22,18 @@ void require_same_dtype(const Site& site, DType a, DType b) {
 
 std::string_view name_of(UnaryKind k) {
   constexpr std::string_view names[] = {
-      "neg",   "abs", "sign",  "floor", "ceil", "round", "trunc",   "recip", "sqrt",        "rsqrt",  "exp",
-      "expm1", "log", "log1p", "sin",   "cos",  "tanh",  "sigmoid", "erf",   "logical_not", "bit_not"};
+      "neg",   "abs",   "sign", "floor",    "ceil",   "round",  "trunc",   "recip",       "sqrt",   "rsqrt",
+      "exp",   "expm1", "log",  "log1p",    "sin",    "cos",    "tanh",    "sigmoid",     "erf",    "exp2",
+      "log2",  "log10", "tan",  "asin",     "acos",   "atan",   "sinh",    "cosh",        "asinh",  "acosh",
+      "atanh", "gelu",  "silu", "softplus", "erfinv", "lgamma", "digamma", "logical_not", "bit_not"};
+  static_assert(std::size(names) == unary_count);
   return names[static_cast<int>(k)];
 }
 std::string_view name_of(BinaryKind k) {
-  constexpr std::string_view names[] = {"add",     "sub",        "mul",        "div",     "rem",
-                                        "pow",     "max",        "min",        "bit_and", "bit_or",
-                                        "bit_xor", "shift_left", "shift_right"};
+  constexpr std::string_view names[] = {"add",    "sub",     "mul",        "div",        "rem",   "fmod",
+                                        "pow",    "max",     "min",        "atan2",      "hypot", "bit_and",
+                                        "bit_or", "bit_xor", "shift_left", "shift_right"};
+  static_assert(std::size(names) == binary_count);
   return names[static_cast<int>(k)];
 }
 std::string_view name_of(CompareKind k) {
@@ -65,6 +71,8 @@ TensorTypes infer(const Binary& op, const Site& site) {
   if (op.kind <= BinaryKind::min) {
     if (a.dtype == DType::boolean) [[unlikely]]
       refuse_dtype(site, a.dtype, "floats and integers");
+  } else if (op.kind <= BinaryKind::hypot) {
+    if (!is_float(a.dtype)) refuse_dtype(site, a.dtype, "floats");
   } else if (op.kind <= BinaryKind::bit_xor) {
     if (is_float(a.dtype)) refuse_dtype(site, a.dtype, "integers and bool");
   } else if (!is_int(a.dtype)) {

@@ -30,14 +30,28 @@ class Collector {
 
 void add_unary(Collector& to) {
   using enum UnaryKind;
-  for (auto kind : {recip, sqrt, rsqrt, log, log1p}) {  // defined right of 0, or singular there
+  for (auto kind : {recip, sqrt, rsqrt, log, log1p, log2, log10, lgamma,
+                    digamma}) {  // defined right of 0, or singular there
     to.add(std::string(op::name_of(kind)), [kind](const Values& x) { return bridge::unary(kind, x[0]); },
            {{2, 3}});
   }
-  for (auto kind : {neg, abs, sign, floor, ceil, round, trunc, exp, expm1, sin, cos, tanh, sigmoid, erf}) {
+  for (auto kind : {neg,  abs,     sign, floor, ceil, round, trunc, exp,   expm1, sin,  cos,
+                    tanh, sigmoid, erf,  exp2,  atan, sinh,  cosh,  asinh, gelu,  silu, softplus}) {
     to.add(
         std::string(op::name_of(kind)), [kind](const Values& x) { return bridge::unary(kind, x[0]); },
         {{2, 3}}, -1.75, 1.75);
+  }
+  for (auto kind : {tan, asin, acos, atanh, erfinv}) {  // inside (-1, 1)
+    to.add(
+        std::string(op::name_of(kind)), [kind](const Values& x) { return bridge::unary(kind, x[0]); },
+        {{2, 3}}, -0.8, 0.8);
+  }
+  to.add(
+      "acosh", [](const Values& x) { return bridge::unary(acosh, x[0]); }, {{2, 3}}, 1.25, 3);
+  for (auto kind : {lgamma, digamma}) {  // between two poles
+    to.add(
+        std::string(op::name_of(kind)) + "_of_negatives",
+        [kind](const Values& x) { return bridge::unary(kind, x[0]); }, {{2, 3}}, -1.75, -1.25);
   }
   to.add("chain_of_unaries",
          [](const Values& x) {
@@ -48,7 +62,7 @@ void add_unary(Collector& to) {
 
 void add_binary(Collector& to) {
   using enum BinaryKind;
-  for (auto kind : {BinaryKind::add, sub, BinaryKind::mul, div, rem, pow, max, min}) {
+  for (auto kind : {BinaryKind::add, sub, BinaryKind::mul, div, rem, fmod, pow, max, min, atan2, hypot}) {
     const auto f = [kind](const Values& x) { return bridge::binary(kind, x[0], x[1]); };
     const std::string name(op::name_of(kind));
     to.add(name, f, {{2, 3}, {2, 3}});
@@ -60,8 +74,10 @@ void add_binary(Collector& to) {
            {{2, 3}});
     to.add(name + "_with_rank_0", f, {{}, {2, 2}});
   }
-  to.add("rem_of_negatives", [](const Values& x) { return bridge::binary(rem, bridge::neg(x[0]), x[1]); },
-         {{5}, {5}});
+  for (auto kind : {rem, fmod, atan2, hypot}) {
+    to.add(std::string(op::name_of(kind)) + "_of_negatives",
+           [kind](const Values& x) { return bridge::binary(kind, bridge::neg(x[0]), x[1]); }, {{5}, {5}});
+  }
   to.add(
       "negative_base_to_whole_powers",
       [](const Values& x) {

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/convert.hpp"
+#include "conformance/special_functions.hpp"
 #include "flex/flex.hpp"
 
 namespace strata::testing {
@@ -92,6 +93,42 @@ double apply(op::UnaryKind kind, double x) {
       return 1 / (1 + std::exp(-x));
     case erf:
       return std::erf(x);
+    case exp2:
+      return std::exp2(x);
+    case log2:
+      return std::log2(x);
+    case log10:
+      return std::log10(x);
+    case tan:
+      return std::tan(x);
+    case asin:
+      return std::asin(x);
+    case acos:
+      return std::acos(x);
+    case atan:
+      return std::atan(x);
+    case sinh:
+      return std::sinh(x);
+    case cosh:
+      return std::cosh(x);
+    case asinh:
+      return std::asinh(x);
+    case acosh:
+      return std::acosh(x);
+    case atanh:
+      return std::atanh(x);
+    case lgamma:
+      return std::lgamma(x);
+    case gelu:
+      return conformance::gelu(x);
+    case silu:
+      return conformance::silu(x);
+    case softplus:
+      return conformance::softplus(x);
+    case erfinv:
+      return conformance::erfinv(x);
+    case digamma:
+      return conformance::digamma(x);
     case logical_not:
       return x == 0;
     case bit_not:
@@ -116,6 +153,12 @@ double apply(op::BinaryKind kind, double a, double b) {
       const double r = std::fmod(a, b);
       return r != 0 && (r < 0) != (b < 0) ? r + b : r;
     }
+    case fmod:
+      return std::fmod(a, b);
+    case atan2:
+      return std::atan2(a, b);
+    case hypot:
+      return std::hypot(a, b);
     case pow:
       return std::pow(a, b);
     case max:

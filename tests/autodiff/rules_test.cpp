@@ -131,6 +131,24 @@ TEST_F(GradientRules, RemaindersHaveWholeQuotients) {
   EXPECT_EQ(gradient(bridge::binary(BinaryKind::rem, a, b), b), (Doubles{-56, 81, 11}));
 }
 
+TEST_F(GradientRules, DistancesAndAnglesAreFlatAtTheOrigin) {
+  for (auto kind : {BinaryKind::hypot, BinaryKind::atan2}) {
+    const auto a = leaf({0, 0}, {2}), b = leaf({0, 2}, {2});
+    const auto gradients = backward(bridge::binary(kind, a, b));
+    const bool angle = kind == BinaryKind::atan2;
+    EXPECT_EQ(read(gradients.get(a)), (Doubles{0, angle ? 0.5 : 0})) << op::name_of(kind);
+    EXPECT_EQ(read(gradients.get(b)), (Doubles{0, angle ? 0.0 : 1})) << op::name_of(kind);
+  }
+}
+
+TEST_F(GradientRules, ActivationsHaveTheirLimitsAtInfinity) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (auto kind : {UnaryKind::gelu, UnaryKind::silu, UnaryKind::softplus}) {
+    const auto x = leaf({-infinity, infinity, -1e300, 1e300}, {4});
+    EXPECT_EQ(gradient(bridge::unary(kind, x), x), (Doubles{0, 1, 0, 1})) << op::name_of(kind);
+  }
+}
+
 TEST_F(GradientRules, MeansOfManyHalvesKeepTheirPrecision) {
   const auto x = track(bridge::cast(bridge::fill(ad, {70000}, DType::f64, 1), DType::f16));
   const auto exact = static_cast<double>(static_cast<float>(Float16(3.0f / 70000)));

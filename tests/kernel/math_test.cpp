@@ -3,97 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include <bit>
-#include <cmath>
-#include <functional>
-#include <limits>
-#include <random>
-#include <vector>
-
-#include "kernel/interpreter.hpp"
-#include "kernel/passes/lower_math.hpp"
-#include "kernel/passes/promote_halves.hpp"
+#include "kernel/function_harness.hpp"
 
 namespace strata::kernel {
 namespace {
-
-template <class T>
-constexpr Scalar scalar_of_type = scalar_of(dtype_of<T>());
-
-/// y[i] = f(x0[i], x1[i] ...), lowered as for a target.
-template <class Out, class In>
-std::vector<Out> apply(const std::function<Val(std::vector<Val>)>& f, std::vector<std::vector<In>> in) {
-  constexpr int lanes = 16;
-  const auto n = in[0].size(), padded = (n + lanes - 1) / lanes * lanes;
-  Builder b("apply");
-  std::vector<Buffer> x;
-  for (std::size_t k = 0; k < in.size(); ++k) x.push_back(b.read("x", scalar_of_type<In>));
-  auto y = b.write("y", scalar_of_type<Out>);
-  const Val i = convert(cube_x(), Scalar::i64) * lanes;
-  std::vector<Val> arguments;
-  for (const auto& buffer : x) arguments.push_back(buffer.load(i, lanes));
-  y.store(i, f(arguments));
-  const Kernel k = lower_math(promote_halves(b.finish()));
-  test::Launch launch;
-  for (auto& v : in) {
-    v.resize(padded);
-    launch.buffers.push_back(v.data());
-    launch.lengths.push_back(static_cast<std::int64_t>(padded));
-  }
-  std::vector<Out> out(padded);
-  launch.buffers.push_back(out.data());
-  launch.lengths.push_back(static_cast<std::int64_t>(padded));
-  launch.cube_count = {static_cast<std::uint32_t>(padded / lanes), 1, 1};
-  test::interpret(k, launch);
-  out.resize(n);
-  return out;
-}
-
-template <class T>
-std::vector<T> apply1(Val (*f)(Val), std::vector<T> x) {
-  return apply<T, T>([f](std::vector<Val> a) { return f(a[0]); }, {std::move(x)});
-}
-
-/// |got - want| in units of the last place of T at `want`.
-template <class T>
-double ulp_error(T got, long double want) {
-  const T rounded = static_cast<T>(want);
-  if (std::isnan(rounded)) return std::isnan(got) ? 0 : 1e9;
-  if (std::isinf(rounded) || std::isinf(got)) return got == rounded ? 0 : 1e9;
-  int exponent = 0;
-  std::frexp(want, &exponent);
-  const int lowest = std::numeric_limits<T>::min_exponent - std::numeric_limits<T>::digits;
-  const int last = std::max(exponent - std::numeric_limits<T>::digits, lowest);
-  return static_cast<double>(std::abs(static_cast<long double>(got) - want) / std::ldexp(1.0L, last));
-}
-
-/// Random bit patterns of every exponent, and values spread evenly where the function is interesting.
-template <class T>
-std::vector<T> samples(double low, double high, std::size_t n) {
-  std::mt19937_64 random(42);
-  std::uniform_real_distribution<double> even(low, high);
-  std::vector<T> v{T{0},
-                   -T{0},
-                   T{1},
-                   T{-1},
-                   std::numeric_limits<T>::infinity(),
-                   -std::numeric_limits<T>::infinity(),
-                   std::numeric_limits<T>::quiet_NaN(),
-                   std::numeric_limits<T>::denorm_min(),
-                   std::numeric_limits<T>::min(),
-                   std::numeric_limits<T>::max(),
-                   std::numeric_limits<T>::lowest(),
-                   static_cast<T>(low),
-                   static_cast<T>(high)};
-  while (v.size() < n) {
-    v.push_back(static_cast<T>(even(random)));
-    if constexpr (sizeof(T) == 4)
-      v.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(random())));
-    else
-      v.push_back(std::bit_cast<double>(random()));
-  }
-  return v;
-}
 
 struct Function {
   const char* name;
@@ -281,6 +194,43 @@ void check_float_remainder() {
 TEST(Math, FloatRemainderHasTheSignOfTheDivisorAndIsExact) {
   check_float_remainder<float>();
   check_float_remainder<double>();
+}
+
+template <class T>
+void check_truncated_remainder() {
+  const auto some = samples<T>(-50, 50, 200);
+  std::vector<T> a, b;
+  for (const T x : some)
+    for (const T y : some) {
+      if (std::isinf(static_cast<double>(x) / static_cast<double>(y)) && !std::isinf(x) && y != 0) continue;
+      a.push_back(x);
+      b.push_back(y);
+    }
+  for (int n = 1; n < 2000; ++n) {  // just below a whole quotient, which the division rounds to
+    const T y = T{1} / static_cast<T>(n);
+    a.insert(a.end(), {std::nextafter(static_cast<T>(n) * y, T{0}), std::nextafter(T{-3} * y, T{0}), T{-1}});
+    b.insert(b.end(), {y, y, y});
+  }
+  const auto r = apply<T, T>([](std::vector<Val> v) { return truncated_rem(v[0], v[1]); }, {a, b});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const T want = std::fmod(a[i], b[i]);
+    if (std::isnan(want)) {
+      ASSERT_TRUE(std::isnan(r[i])) << a[i] << " fmod " << b[i];
+      continue;
+    }
+    ASSERT_EQ(r[i], want) << a[i] << " fmod " << b[i];
+    ASSERT_EQ(std::signbit(r[i]), std::signbit(want)) << a[i] << " fmod " << b[i];
+  }
+}
+
+TEST(Math, TruncatedRemainderIsExactlyFmod) {
+  check_truncated_remainder<float>();
+  check_truncated_remainder<double>();
+  constexpr auto lowest = std::numeric_limits<std::int32_t>::min();
+  const auto rest = [](std::vector<Val> v) { return truncated_rem(v[0], v[1]); };
+  EXPECT_EQ((apply<std::int32_t, std::int32_t>(rest, {{-7, 7, 7, 0, lowest, lowest}, {2, -2, 0, 0, -1, 3}})),
+            (std::vector<std::int32_t>{-1, 1, 0, 0, 0, lowest % 3}));
+  EXPECT_EQ((apply<std::uint8_t, std::uint8_t>(rest, {{200, 9}, {7, 0}})), (std::vector<std::uint8_t>{4, 0}));
 }
 
 TEST(Math, MinimumAndMaximumKeepNaN) {

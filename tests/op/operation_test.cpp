@@ -77,6 +77,11 @@ TEST(Infer, KindsRefuseDTypesTheyHaveNoMeaningFor) {
   EXPECT_NE(error_of<DTypeError>(Unary{UnaryKind::logical_not}, {i}), "no error");
   EXPECT_NE(error_of<DTypeError>(Binary{BinaryKind::add}, {b, b}), "no error");
   EXPECT_NE(error_of<DTypeError>(Binary{BinaryKind::bit_and}, {f32({2}), f32({2})}), "no error");
+  EXPECT_NE(error_of<DTypeError>(Unary{UnaryKind::lgamma}, {i}), "no error");
+  EXPECT_NE(error_of<DTypeError>(Binary{BinaryKind::atan2}, {i, i}), "no error");
+  EXPECT_NE(error_of<DTypeError>(Binary{BinaryKind::hypot}, {u, u}), "no error");
+  EXPECT_NE(error_of<DTypeError>(Binary{BinaryKind::fmod}, {b, b}), "no error");
+  EXPECT_EQ(shape_of(Binary{BinaryKind::fmod}, {i, i}), (Shape{2}));
   EXPECT_NE(error_of<DTypeError>(Where{}, {f32({2}), f32({2}), f32({2})}), "no error");
   EXPECT_NE(error_of<DTypeError>(Random{{2}, DType::i64, Distribution::normal, 0, 1, 0}, {}), "no error");
   EXPECT_NE(error_of<ArgumentError>(Random{{2}, DType::f32, Distribution::uniform, 1, 0, 0}, {}), "no error");

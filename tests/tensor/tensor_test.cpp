@@ -55,6 +55,15 @@ TEST_P(TensorTest, ElementwiseChainsAndScalars) {
   }
 }
 
+TEST_P(TensorTest, AnglesRemaindersAndActivations) {
+  const auto x = Tensor<1>::from({3, -4}, device()), y = Tensor<1>::from({4, 3}, device());
+  EXPECT_EQ(x.hypot(y).round().to_vector<float>(), (Floats{5, 5}));
+  EXPECT_EQ(x.fmod(y).to_vector<float>(), (Floats{3, -1}));
+  EXPECT_NEAR(x.atan2(y).to_vector<float>()[1], std::atan2(-4.0, 3.0), 1e-6);
+  EXPECT_NEAR(x.gelu().to_vector<float>()[0], 3 * 0.5 * std::erfc(-3 / std::sqrt(2.0)), 1e-6);
+  EXPECT_NEAR(x.lgamma().to_vector<float>()[0], std::log(2.0), 1e-6);
+}
+
 TEST_P(TensorTest, BroadcastingAcrossRanks) {
   const auto a = Tensor<2>::from({{1, 2, 3}, {4, 5, 6}}, device());
   const auto b = Tensor<1>::from({10, 20, 30}, device());

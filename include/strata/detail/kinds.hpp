@@ -9,30 +9,41 @@
 namespace strata::op {
 
 /// One operand. `floor`...`trunc` keep integers as they are. `sign` of NaN is NaN. `round` is half to even.
+/// Outside its domain a function is NaN; at the end of it the limit, e.g. erfinv(1) = infinity. `gelu` is
+/// x times the normal distribution function (by erf, not tanh), `silu` is x sigmoid(x), `softplus` is
+/// log(1 + e^x). `lgamma` is log |gamma(x)|, infinite at the poles (0, -1, -2 ...), where `digamma` is NaN.
 // clang-format off
 enum class UnaryKind : std::uint8_t {
   neg, abs, sign,                                    // float, int (u8: abs and sign only)
   floor, ceil, round, trunc,                         // float
   recip, sqrt, rsqrt, exp, expm1, log, log1p,        // float
   sin, cos, tanh, sigmoid, erf,                      // float
+  exp2, log2, log10,                                 // float
+  tan, asin, acos, atan,                             // float
+  sinh, cosh, asinh, acosh, atanh,                   // float
+  gelu, silu, softplus,                              // float
+  erfinv, lgamma, digamma,                           // float
   logical_not,                                       // bool
   bit_not,                                           // int
 };
 // clang-format on
-inline constexpr int unary_count = 21;
+inline constexpr int unary_count = 39;
 STRATA_API std::string_view name_of(UnaryKind);
 
 /// Two operands of one dtype. Integers wrap. Integer `div` and `rem` are floored, with x / 0 = 0 and x rem 0
-/// = 0; float `rem` has the sign of the divisor. `max` and `min` return NaN when either operand is NaN.
+/// = 0; float `rem` has the sign of the divisor. `fmod` is the truncated remainder: exact, with the sign of
+/// the dividend; x fmod 0 is NaN for floats and 0 for integers. `max` and `min` return NaN when either operand
+/// is NaN. `atan2(y, x)` and `hypot` follow C, special cases included: hypot(infinity, NaN) is infinite.
 /// Integer `pow` with a negative exponent is 0 unless the base is 1 or -1.
 // clang-format off
 enum class BinaryKind : std::uint8_t {
-  add, sub, mul, div, rem, pow, max, min,            // float, int
+  add, sub, mul, div, rem, fmod, pow, max, min,      // float, int
+  atan2, hypot,                                      // float
   bit_and, bit_or, bit_xor,                          // int, bool
   shift_left, shift_right,                           // int; counts outside [0, bits) give 0 (or -1: arithmetic)
 };
 // clang-format on
-inline constexpr int binary_count = 13;
+inline constexpr int binary_count = 16;
 STRATA_API std::string_view name_of(BinaryKind);
 
 /// Two operands of one dtype, result bool. Every comparison with NaN is false except `not_equal`.

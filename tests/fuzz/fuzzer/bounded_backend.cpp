@@ -10,10 +10,12 @@ backend::Values BoundedBackend::execute(const op::Operation& op, backend::Inputs
     errors.push_back(get(v).errors);
   }
   const auto results = flex_.execute(op, operands);
-  STRATA_CHECK(results.size() == 1);  // families of several outputs need bounds for each
-  const ValueRef result = results[0];
-  Propagation propagation(flex_, operands, errors, result);
-  return backend::Values(wrap(result, family_of(op).errors(op, propagation)));
+  backend::Values bounded;
+  for (const auto& result : results) {
+    Propagation propagation(flex_, operands, errors, result);
+    bounded.push_back(wrap(result, family_of(op).errors(op, propagation)));
+  }
+  return bounded;
 }
 
 std::vector<double> BoundedBackend::errors(const ValueRef& value) const {

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <numbers>
+
+#include "conformance/special_functions.hpp"
 
 namespace strata::fuzz {
 namespace {
@@ -34,6 +37,38 @@ template <class F>
 Maybe lipschitz_1(Interval x, F f) {
   const Real middle = x.low + (x.high - x.low) / 2, y = f(middle), r = (x.high - x.low) / 2;
   return std::isnan(y) ? Interval{y, y} : Interval{std::max(y - r, Real{-1}), std::min(y + r, Real{1})};
+}
+
+/// A function whose slope stays below `slope` in size.
+template <class F>
+Maybe sloped(Interval x, Real slope, F f) {
+  if (x.is_point() || std::isinf(x.magnitude())) return monotone(x, f);
+  const Real y = f(x.low + (x.high - x.low) / 2), r = slope * (x.high - x.low) / 2;
+  return Interval{y - r, y + r};
+}
+Maybe tangent(Interval x) {
+  const auto branch = [](Real v) { return std::floor(v / std::numbers::pi_v<Real> + 0.5L); };
+  if (branch(x.low) != branch(x.high)) return std::nullopt;  // a pole lies inside
+  return monotone(x, [](Real v) { return std::tan(v); });
+}
+Maybe log_gamma(Interval x) {
+  const auto f = [](Real v) { return std::lgamma(v); };
+  if (x.is_point()) return monotone(x, f);
+  if (!(x.low > 0)) return std::nullopt;
+  const Real slope = std::max(std::abs(conformance::digamma(x.low)), std::abs(conformance::digamma(x.high)));
+  return sloped(x, slope, f);
+}
+Maybe angle(Interval y, Interval x) {
+  // The sign of a zero shows on the negative axis, and nothing is known at the origin.
+  if (y.contains(0) && !(x.low > 0)) return std::nullopt;
+  const auto f = [](Real a, Real b) { return std::atan2(a, b); };
+  return hull({f(y.low, x.low), f(y.low, x.high), f(y.high, x.low), f(y.high, x.high)});
+}
+Maybe distance(Interval a, Interval b) {
+  const auto least = [](Interval v) {
+    return v.contains(0) ? Real{0} : std::min(std::abs(v.low), std::abs(v.high));
+  };
+  return Interval{std::hypot(least(a), least(b)), std::hypot(a.magnitude(), b.magnitude())};
 }
 
 Real sign(Real x) { return std::isnan(x) ? x : static_cast<Real>((x > 0) - (x < 0)); }
@@ -115,6 +150,45 @@ Maybe apply(UnaryKind kind, Interval x) {
       return monotone(x, sigmoid);
     case UnaryKind::erf:
       return monotone(x, [](Real v) { return std::erf(v); });
+    case UnaryKind::exp2:
+      return monotone(x, [](Real v) { return std::exp2(v); });
+    case UnaryKind::log2:
+      return monotone(x, [](Real v) { return std::log2(v); });
+    case UnaryKind::log10:
+      return monotone(x, [](Real v) { return std::log10(v); });
+    case UnaryKind::tan:
+      return tangent(x);
+    case UnaryKind::asin:
+      return monotone(x, [](Real v) { return std::asin(v); });
+    case UnaryKind::acos:
+      return monotone(x, [](Real v) { return std::acos(v); });
+    case UnaryKind::atan:
+      return monotone(x, [](Real v) { return std::atan(v); });
+    case UnaryKind::sinh:
+      return monotone(x, [](Real v) { return std::sinh(v); });
+    case UnaryKind::cosh:
+      if (x.contains(0)) return Interval{1, std::cosh(x.magnitude())};
+      return monotone(x, [](Real v) { return std::cosh(v); });
+    case UnaryKind::asinh:
+      return monotone(x, [](Real v) { return std::asinh(v); });
+    case UnaryKind::acosh:
+      return monotone(x, [](Real v) { return std::acosh(v); });
+    case UnaryKind::atanh:
+      return monotone(x, [](Real v) { return std::atanh(v); });
+    case UnaryKind::gelu:
+      return sloped(x, 1.13L, conformance::gelu<Real>);
+    case UnaryKind::silu:
+      return sloped(x, 1.1L, conformance::silu<Real>);
+    case UnaryKind::softplus:
+      return monotone(x, conformance::softplus<Real>);
+    case UnaryKind::erfinv:
+      return monotone(x, conformance::erfinv<Real>);
+    case UnaryKind::lgamma:
+      return log_gamma(x);
+    case UnaryKind::digamma:
+      if (!x.is_point() && !(x.low > 0)) return std::nullopt;
+      if (x.is_point() && x.low == 0) return std::nullopt;  // by the sign of zero
+      return monotone(x, conformance::digamma<Real>);
     case UnaryKind::logical_not:
     case UnaryKind::bit_not:
       break;  // never of floats
@@ -125,6 +199,9 @@ Maybe apply(UnaryKind kind, Interval x) {
 Maybe apply(BinaryKind kind, Interval a, Interval b) {
   if (kind == BinaryKind::pow) {
     if ((a.is_point() && a.low == 1) || (b.is_point() && b.low == 0)) return Interval{1, 1};  // even of NaN
+  }
+  if (kind == BinaryKind::hypot && (std::isinf(a.magnitude()) || std::isinf(b.magnitude()))) {
+    return Interval{HUGE_VALL, HUGE_VALL};  // even of NaN
   }
   if (a.is_nan()) return a;
   if (b.is_nan()) return b;
@@ -147,6 +224,15 @@ Maybe apply(BinaryKind kind, Interval a, Interval b) {
       return remainder(a, b);
     case BinaryKind::pow:
       return power(a, b);
+    case BinaryKind::fmod: {
+      if (!a.is_point() || !b.is_point()) return std::nullopt;
+      const Real r = std::fmod(a.low, b.low);
+      return Interval{r, r};
+    }
+    case BinaryKind::atan2:
+      return angle(a, b);
+    case BinaryKind::hypot:
+      return distance(a, b);
     case BinaryKind::bit_and:
     case BinaryKind::bit_or:
     case BinaryKind::bit_xor:
@@ -181,13 +267,26 @@ Real rounding(UnaryKind kind, DType t, Interval exact, Real operand) {
     if (operand > (c == DType::f64 ? 0x1p30L : 0x1p20L)) return 2;
     absolute += 8 * epsilon(c);
   }
-  if (kind == UnaryKind::log) absolute += 8 * epsilon(c);
+  if (kind == UnaryKind::log || kind == UnaryKind::log2 || kind == UnaryKind::log10)
+    absolute += 8 * epsilon(c);
+  if (kind == UnaryKind::lgamma || kind == UnaryKind::digamma) {  // in units of 1 around their roots
+    return 64 * epsilon(c) * (1 + exact.magnitude());
+  }
+  if (kind == UnaryKind::tan) {  // the reduced angle's rounding, as steep as the function
+    if (operand > (c == DType::f64 ? 0x1p30L : 0x1p20L)) return largest(c);
+    absolute += 8 * epsilon(c) * (1 + exact.magnitude() * exact.magnitude());
+  }
+  if (kind == UnaryKind::gelu || kind == UnaryKind::silu)
+    absolute += 2 * smallest_normal(c);  // far negative tails
   return 16 * epsilon(c) * exact.magnitude() + absolute;
 }
 
 Real rounding(BinaryKind kind, DType t, Interval exact, Interval a, Interval b) {
   const auto c = compute_dtype(t);
   if (kind == BinaryKind::rem) return epsilon(c) * b.magnitude();  // moving a rest to the divisor's side
+  if (kind == BinaryKind::atan2 || kind == BinaryKind::hypot) {
+    return exact.is_nan() ? 0 : 16 * epsilon(c) * exact.magnitude() + 2 * smallest_subnormal(c);
+  }
   if (kind != BinaryKind::pow || exact.is_nan()) return 0;
   if (exact.is_point() && (exact.low == 0 || exact.low == 1)) return 0;
   const Real logarithm = std::max(std::abs(std::log(std::abs(a.low))), std::abs(std::log(std::abs(a.high))));
