@@ -29,12 +29,19 @@ Val floor_div_signed(Val a, Val b) {
 }
 
 /// a - n b for an integer n with the result below |b|: each step takes off at least 52 bits of the quotient,
-/// without rounding, since n b and the difference share their last place.
-Val float_remainder(Val a, Val b) {
+/// without rounding, since n b and the difference share their last place. `extreme`: the quotient may lie
+/// beyond f64's range; then a multiple of b by a power of two is taken off.
+Val float_remainder(Val a, Val b, bool extreme) {
   const Val size = abs(b);
+  const auto too_large = [](Val quotient) {
+    return abs(quotient) == std::numeric_limits<double>::infinity();
+  };
   const auto step = [&](Val rest) {
-    const Val n = trunc(rest / b);
-    return select(n == 0, rest, fma(-n, b, rest));
+    Val divisor = b;
+    for (int i = 0; extreme && i < 2; ++i)
+      divisor = select(too_large(rest / divisor), divisor * 0x1p600, divisor);
+    const Val n = trunc(rest / divisor);
+    return select(n == 0, rest, fma(-n, divisor, rest));
   };
   const Var rest(step(a));
   while_([&] { return any(abs(rest.get()) >= size); },
@@ -165,7 +172,7 @@ Val floor_rem(Val a, Val b) {
   const Scalar s = a.scalar();
   if (is_float(s)) {
     const Val divisor = convert(b, Scalar::f64);
-    const Val rest = float_remainder(convert(a, Scalar::f64), divisor);
+    const Val rest = float_remainder(convert(a, Scalar::f64), divisor, s == Scalar::f64);
     const Val other_side = (rest != 0.0) & ((rest < 0.0) != (divisor < 0.0));
     const Val moved = select(other_side, rest + divisor, rest);
     return convert(select(moved == 0.0, copy_sign(moved, divisor), moved), s);
@@ -180,7 +187,7 @@ Val truncated_rem(Val a, Val b) {
   const Scalar s = a.scalar();
   if (is_float(s)) {
     const Val dividend = convert(a, Scalar::f64), divisor = convert(b, Scalar::f64);
-    const Val rest = float_remainder(dividend, divisor);
+    const Val rest = float_remainder(dividend, divisor, s == Scalar::f64);
     // the rounded quotient may have been one too large
     const Val other_side = (rest != 0.0) & ((rest < 0.0) != (dividend < 0.0));
     const Val moved = select(other_side, rest + copy_sign(divisor, dividend), rest);

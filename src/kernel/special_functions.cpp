@@ -75,7 +75,8 @@ Val lgamma_f64(Val x) {
   constexpr double log_pi = 1.1447298858494002;
   const Val angle = angle_from_pole(x), limit = number_like(x, infinity);
   const Val mirrored = select(angle == 0.0, limit, log_pi - log(abs(sin(angle))) - raised);
-  return select(abs(x) == infinity, limit, select(reflected, mirrored, raised));
+  const Val usual = select(abs(x) == infinity, limit, select(reflected, mirrored, raised));
+  return select(abs(x) < 0x1p-60, -log(abs(x)), usual);  // where pi x would lose digits of a subnormal
 }
 
 Val digamma_f64(Val x) {

@@ -44,7 +44,7 @@ TensorTypes pooled(const Site& site, const Dims& window, const Dims& stride, con
                                        padding[i], i, window[i]));
     }
     const auto n = pooled_extent(x.shape[2 + i], window[i], stride[i], padding[i], dilation[i], ceil_mode);
-    if (n < 1) {
+    if (n < 1 || x.shape[2 + i] < 1) {  // of no entries, padding may still be as wide as a window
       shape_error(site, fmt::format("spatial axis {} has {} entries, fewer than the window of {} needs", i,
                                     x.shape[2 + i], window[i]));
     }

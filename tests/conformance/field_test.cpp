@@ -1,5 +1,6 @@
 /// Faults met in the field whose inputs are too large to be data, on every device.
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "conformance/devices.hpp"
@@ -109,6 +110,32 @@ TEST_P(FieldCases, LargeGathersAndScattersMeetTheModel) {
       expect_equal(bridge::scatter(v, axis, at, v, op::ScatterMode::add), added,
                    [](auto) { return 0x1p-23L * 3 * static_cast<Exact>(rows + n); });
     }
+  }
+}
+
+// Found by the fuzzer: the quotient is beyond f64's range, the remainder is not.
+TEST_P(FieldCases, RemaindersWhoseQuotientOverflows) {
+  const std::vector<double> a{1, 1e308, -1e308, 0x1p1000, -1.5, 1e300, 3e-320},
+      b{-1.5e-323, 3e-320, 3e-320, 0x1.8p-100, 0x1p-1074, -7e-300, 1e-323};
+  const auto x = backend().from_data(TensorData::from<double>(a, {7})),
+             y = backend().from_data(TensorData::from<double>(b, {7}));
+  const auto floored = read(bridge::binary(op::BinaryKind::rem, x, y)),
+             truncated = read(bridge::binary(op::BinaryKind::fmod, x, y));
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double r = std::fmod(a[i], b[i]);
+    EXPECT_EQ(static_cast<double>(truncated.values[i]), r) << i;
+    EXPECT_EQ(static_cast<double>(floored.values[i]), r != 0 && (r < 0) != (b[i] < 0) ? r + b[i] : r) << i;
+  }
+}
+
+// Found by the fuzzer.
+TEST_P(FieldCases, LogGammaOfSubnormals) {
+  const std::vector<double> values{1.5e-323, -1.5e-323, 4e-310, -3e-200};
+  const auto x = backend().from_data(TensorData::from<double>(values, {4}));
+  const auto got = read(bridge::unary(op::UnaryKind::lgamma, x));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double exact = -std::log(std::abs(values[i]));
+    EXPECT_NEAR(static_cast<double>(got.values[i]), exact, 1e-14 * exact) << values[i];
   }
 }
 

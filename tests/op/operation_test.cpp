@@ -59,6 +59,16 @@ TEST(Infer, ReductionsOverEmptyAxes) {
   EXPECT_NE(error_of<ShapeError>(reduce(ReduceKind::sum, {1, 0}), {f32({3, 3})}), "no error");
 }
 
+TEST(Infer, EveryPoolingWindowHoldsAnElement) {
+  const auto pool = [](Dims window, Dims padding, Dims dilation) {
+    return Operation(Pool{PoolKind::max, window, {1}, padding, dilation, false, true});
+  };
+  EXPECT_EQ(shape_of(pool({2}, {1}, {1}), {f32({1, 1, 1})}), (Shape{1, 1, 2}));
+  EXPECT_NE(error_of<ShapeError>(pool({2}, {1}, {1}), {f32({1, 1, 0})}), "no error");
+  EXPECT_NE(error_of<ShapeError>(pool({2}, {1}, {2}), {f32({1, 1, 1})}), "no error");
+  EXPECT_NE(error_of<ArgumentError>(pool({2}, {2}, {1}), {f32({1, 1, 4})}), "no error");
+}
+
 TEST(Infer, SizesBeyond63BitsAreNamed) {
   const std::int64_t big = std::int64_t{1} << 31;
   EXPECT_EQ(shape_of(Fill{{big, 2}, DType::u8, 0}, {}).product(), std::int64_t{1} << 32);

@@ -254,15 +254,14 @@ Outputs Stack::run(const Program& program) {
 }
 
 /// Errors that come from elements: a device that computes at once throws them from the call, a lazy one from
-/// the read.
+/// the read if there is one. Nothing of such a program is compared.
 bool depends_on_data(const Output& o) {
   return o.error.starts_with("IndexError") || o.error.starts_with("MatrixError");
 }
 
 Verdict compare(const std::string& stack, const Outputs& expected, const Outputs& actual) {
   Verdict verdict;
-  if (std::ranges::any_of(expected, depends_on_data) && std::ranges::any_of(actual, depends_on_data))
-    return verdict;
+  if (std::ranges::any_of(expected, depends_on_data)) return verdict;
   const auto find = [](const Outputs& in, const std::string& label) {
     return std::ranges::find(in, label, &Output::label);
   };

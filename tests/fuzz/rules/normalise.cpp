@@ -136,6 +136,8 @@ class NormBound {
     if (!(relative_ < 0.1L) || size_ > std::sqrt(largest(c_)) / 1e3L || base_ < smallest_normal(c_) * 1e6L)
       return undetermined;
     const Real d = std::abs(line_.x[i] - mean_);
+    if (std::abs(weight) * d * scale_ + std::abs(bias) >= largest(c_) / 4)
+      return undetermined;  // before the bias is added, or not
     const Real y = d * scale_, dy = difference(i) * scale_ * (1 + relative_) + y * relative_;
     const Real spread = std::abs(weight) * dy + e_weight * (y + dy) + e_bias;
     const Real rounding = 8 * epsilon(c_) * (std::abs(weight) * y + std::abs(bias)) + 8 * smallest_normal(c_);
