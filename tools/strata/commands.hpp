@@ -17,6 +17,7 @@ int tour(const Global&);
 int tour_child(std::int64_t n);
 
 int devices(const Global&);
+int ops(const Global&);
 
 struct MatmulOptions {
   std::string a, b, out, device;

@@ -27,6 +27,9 @@ int main(int argc, char** argv) {
     return devices(global);
   }));
 
+  app.add_subcommand("ops", "every operation: dtypes, how each device computes it, gradients")
+      ->callback(run([&] { return ops(global); }));
+
   MatmulOptions product;
   auto* matmul_command = app.add_subcommand("matmul", "multiply two .npy files");
   matmul_command->add_option("A", product.a, "left operand")->required();

@@ -32,9 +32,9 @@ STRATA_API std::string_view name_of(UnaryKind);
 
 /// Two operands of one dtype. Integers wrap. Integer `div` and `rem` are floored, with x / 0 = 0 and x rem 0
 /// = 0; float `rem` has the sign of the divisor. `fmod` is the truncated remainder: exact, with the sign of
-/// the dividend; x fmod 0 is NaN for floats and 0 for integers. `max` and `min` return NaN when either operand
-/// is NaN. `atan2(y, x)` and `hypot` follow C, special cases included: hypot(infinity, NaN) is infinite.
-/// Integer `pow` with a negative exponent is 0 unless the base is 1 or -1.
+/// the dividend; x fmod 0 is NaN for floats and 0 for integers. `max` and `min` return NaN when either
+/// operand is NaN. `atan2(y, x)` and `hypot` follow C, special cases included: hypot(infinity, NaN) is
+/// infinite. Integer `pow` with a negative exponent is 0 unless the base is 1 or -1.
 // clang-format off
 enum class BinaryKind : std::uint8_t {
   add, sub, mul, div, rem, fmod, pow, max, min,      // float, int
