@@ -29,7 +29,7 @@ void differentiate_assign(const op::Scatter& op, Step& step, const ValueRef& ind
 /// apart, so that only numbers other than zero divide.
 void differentiate_mul(const op::Scatter& op, Step& step, const ValueRef& index) {
   const auto& g = step.gradient();
-  const auto x = step.input(0), source = step.input(2);
+  const auto source = step.input(2);
   const auto one = bridge::scalar_like(g, 1), zero = bridge::scalar_like(g, 0);
   if (step.needs(0)) {
     const auto factors =
@@ -37,6 +37,7 @@ void differentiate_mul(const op::Scatter& op, Step& step, const ValueRef& index)
     step.give(0, bridge::mul(g, factors));
   }
   if (!step.needs(2)) return;
+  const auto x = step.input(0);
   const auto is_zero = equal(source, zero);
   const auto solid = bridge::where(is_zero, one, source);
   const auto product =

@@ -77,5 +77,24 @@ TEST_F(Checkpoint, GradientsAreTheSameToTheBit) {
   }
 }
 
+// Rules must not count on what they would save for the gradients that nobody asks for.
+TEST_F(Checkpoint, EachGradientIsTheSameAlone) {
+  for (const auto& c : gradient_cases()) {
+    for (auto* home : {&ad, &balanced}) {
+      std::vector<ValueRef> leaves;
+      for (const auto& data : c.inputs) leaves.push_back(track(home->from_data(data)));
+      const auto together = backward(c.function(leaves));
+      for (std::size_t i = 0; i < leaves.size(); ++i) {
+        auto inputs = leaves;
+        for (auto& x : inputs) x = autodiff::detach(x);
+        inputs[i] = track(inputs[i]);
+        const auto y = c.function(inputs);
+        EXPECT_EQ(read(backward(y).get(inputs[i])), read(together.get(leaves[i])))
+            << c.name << ", input " << i;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace strata::testing
