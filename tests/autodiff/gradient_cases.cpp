@@ -224,9 +224,9 @@ void add_normalise(Collector& to) {
       return bridge::norm(kind, x[0], {x.begin() + 1, x.end()}, 0.01);
     };
     const std::string name(op::name_of(kind));
-    to.add(name, norm, {{3, 6}});
-    to.add(name + "_with_weight", norm, {{2, 2, 6}, {6}});
-    to.add(name + "_with_weight_and_bias", norm, {{3, 6}, {6}, {6}});
+    to.add(name, norm, {{3, 6}}, -1.75, 1.75);
+    to.add(name + "_with_weight", norm, {{2, 2, 6}, {6}}, -1.75, 1.75);
+    to.add(name + "_with_weight_and_bias", norm, {{3, 6}, {6}, {6}}, -1.75, 1.75);
   }
 }
 
@@ -336,11 +336,15 @@ void add_linalg(Collector& to) {
     for (std::size_t index : {std::size_t{0}, std::size_t{2}}) {
       to.add((index == 0 ? "svd_u" : "svd_v") + name,
              [index, shape](const Values& x) {
-               // Well separated singular values.
-               const bool tall = shape[0] > shape[1];
-               const auto three = bridge::iota(x[0]->backend, 3, x[0]->dtype, 1, 3);
-               const auto spread = bridge::reshape(three, tall ? Shape{1, 3} : Shape{3, 1});
-               const auto v = bridge::linalg(svd, {mul(x[0], spread)})[index];
+               // Near a matrix whose singular values are 1, 4 and 7: well conditioned.
+               const auto row =
+                   bridge::reshape(bridge::iota(x[0]->backend, shape[0], DType::i64, 0, 1), {shape[0], 1});
+               const auto column = bridge::iota(x[0]->backend, shape[1], DType::i64, 0, 1);
+               const auto same = bridge::compare(CompareKind::equal, row, column);
+               const auto values = bridge::reshape(bridge::iota(x[0]->backend, 3, x[0]->dtype, 1, 3),
+                                                   shape[0] > shape[1] ? Shape{1, 3} : Shape{3, 1});
+               const auto base = bridge::where(same, values, bridge::scalar_like(x[0], 0));
+               const auto v = bridge::linalg(svd, {add(base, mul(x[0], 0.3))})[index];
                return mul(v, v);
              },
              {shape}, -1, 1);

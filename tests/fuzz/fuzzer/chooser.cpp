@@ -7,6 +7,13 @@
 namespace strata::fuzz {
 namespace {
 
+/// Elements of a shape that may have more than fit 64 bits.
+double count(const Shape& shape) {
+  double n = 1;
+  for (auto e : shape) n *= static_cast<double>(e);
+  return n;
+}
+
 constexpr DType all_dtypes[] = {DType::f64, DType::f32, DType::f16, DType::bf16,
                                 DType::i64, DType::i32, DType::u8,  DType::boolean};
 
@@ -132,14 +139,15 @@ ValueId Chooser::partner(const TensorType& with, DType wanted) {
   });
 }
 ValueId Chooser::fresh(const TensorType& type) {
-  if (type.shape.product() > palette_.largest) throw TooLarge{};
+  if (count(type.shape) > static_cast<double>(palette_.largest)) throw TooLarge{};
   program_.inputs.push_back(elements(type));
   held_.push_back(~(static_cast<ValueId>(program_.inputs.size()) - 1));
   return held_.back();
 }
 
 ValueId Chooser::fresh_index(const Shape& shape, std::int64_t extent) {
-  if (shape.product() > palette_.largest || (extent == 0 && shape.product() > 0)) throw TooLarge{};
+  if (count(shape) > static_cast<double>(palette_.largest) || (extent == 0 && count(shape) > 0))
+    throw TooLarge{};
   std::vector<std::int64_t> values;
   for (auto n = shape.product(); n > 0; --n) values.push_back(between(0, extent - 1));
   const auto data = TensorData::from<std::int64_t>(values, shape);
@@ -165,7 +173,7 @@ Shape Chooser::shape_of_rank(int rank) {
 }
 Shape Chooser::fitted(Shape shape) const {
   for (auto& e : shape) {
-    if (shape.product() <= palette_.largest) break;
+    if (count(shape) <= static_cast<double>(palette_.largest)) break;
     e = 1;
   }
   return shape;

@@ -28,7 +28,7 @@ std::string linalg_literal(const op::Linalg& o) {
 }  // namespace
 
 Family family(Of<op::Linalg>) {
-  return make_family("linalg", 1, choose_linalg, linalg_errors, linalg_literal, keep_size<op::Linalg>);
+  return make_family("linalg", 3, choose_linalg, linalg_errors, linalg_literal, keep_size<op::Linalg>);
 }
 
 }  // namespace strata::fuzz
