@@ -14,8 +14,6 @@ using bridge::sub;
 using op::CompareKind;
 using op::LinalgKind;
 
-DType wide(DType t) { return size_of(t) == 2 ? DType::f32 : t; }
-
 ValueRef t(const ValueRef& x) { return bridge::transpose(x); }
 
 /// Row and column numbers of the matrices of x, compared.
@@ -118,7 +116,7 @@ ValueRef svd_gradient(std::size_t index, const ValueRef& a, const ValueRef& g) {
 
 void differentiate(const LinalgResult& op, Step& step) {
   const auto input = step.input(0);
-  const auto type = wide(input->dtype);
+  const auto type = bridge::wide(input->dtype);
   const auto a = bridge::cast(input, type), g = bridge::cast(step.gradient(), type);
   const auto give = [&](std::size_t i, const ValueRef& x) { step.give(i, bridge::cast(x, input->dtype)); };
   switch (op.kind) {

@@ -11,8 +11,6 @@ using bridge::unary;
 using op::ReduceKind;
 using op::UnaryKind;
 
-DType wide(DType t) { return size_of(t) == 2 ? DType::f32 : t; }
-
 }  // namespace
 
 Saves saves(const op::Softmax&, InputSet) { return {0, true}; }
@@ -22,7 +20,7 @@ Saves saves(const op::Norm&, InputSet tracked) {
 
 void differentiate(const op::Softmax& op, Step& step) {
   const auto y = step.output();
-  const auto type = wide(y->dtype);
+  const auto type = bridge::wide(y->dtype);
   const auto g = bridge::cast(step.gradient(), type), wide_y = bridge::cast(y, type);
   const Axes axes{op.axis};
   const auto result = op.log
@@ -33,7 +31,7 @@ void differentiate(const op::Softmax& op, Step& step) {
 
 void differentiate(const op::Norm& op, Step& step) {
   const auto input = step.input(0);
-  const auto type = wide(input->dtype);
+  const auto type = bridge::wide(input->dtype);
   const auto g = bridge::cast(step.gradient(), type);
   const Axes last{input->shape.rank() - 1};
   const auto mean = [&](const ValueRef& v) { return reduce(ReduceKind::mean, v, last, true); };

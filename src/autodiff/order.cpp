@@ -5,8 +5,6 @@ namespace {
 
 using op::CumulativeKind;
 
-DType wide(DType t) { return size_of(t) == 2 ? DType::f32 : t; }
-
 ValueRef range_of(const ValueRef& x, int axis, std::int64_t start, std::int64_t stop) {
   Dims from = Dims::filled(x->shape.rank(), 0), to = x->shape;
   from[axis] = start;
@@ -74,7 +72,7 @@ void differentiate(const op::Cumulative& op, Step& step) {
     }
     case CumulativeKind::prod: {
       const auto x = step.input(0);
-      const auto type = wide(x->dtype);
+      const auto type = bridge::wide(x->dtype);
       const auto result = cumprod_gradient(bridge::cast(x, type), op.axis, bridge::cast(g, type));
       return step.give(0, bridge::cast(result, x->dtype));
     }

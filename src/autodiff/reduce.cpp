@@ -5,10 +5,6 @@ namespace {
 
 using op::ReduceKind;
 
-/// The dtype in which gradients of halves are scaled and multiplied: counts and partial products leave their
-/// range.
-DType wide(DType t) { return size_of(t) == 2 ? DType::f32 : t; }
-
 /// `x`, the shape of the result, as a tensor that broadcasts against the input: reduced axes have extent 1.
 ValueRef with_kept_axes(const op::Reduce& op, const ValueRef& x, const Shape& input) {
   Shape kept = input;
@@ -56,7 +52,7 @@ void differentiate_prod(const op::Reduce& op, Step& step) {
     count *= x->shape[static_cast<int>(axis)];
   }
   const auto rows = x->shape.product() / count;
-  const auto type = wide(x->dtype);
+  const auto type = bridge::wide(x->dtype);
   const auto moved = bridge::permute(x, order);
   const auto others = products_of_others(bridge::reshape(bridge::cast(moved, type), {rows, count}));
   const auto scaled = bridge::mul(bridge::reshape(bridge::cast(g, type), {rows, 1}), others);
@@ -68,7 +64,7 @@ void differentiate_prod(const op::Reduce& op, Step& step) {
 /// The gradient is shared evenly among the elements equal to the extremum.
 void differentiate_extremum(const op::Reduce& op, Step& step) {
   const auto x = step.input(0);
-  const auto type = wide(x->dtype);
+  const auto type = bridge::wide(x->dtype);
   const auto mask = bridge::compare(op::CompareKind::equal, x, with_kept_axes(op, step.output(), x->shape));
   const auto winners = bridge::reduce(ReduceKind::sum, bridge::cast(mask, type), op.axes, true);
   const auto g = bridge::cast(with_kept_axes(op, step.gradient(), x->shape), type);
@@ -101,7 +97,8 @@ void differentiate(const op::Reduce& op, Step& step) {
     case ReduceKind::mean: {
       double count = 1;
       for (auto axis : op.axes) count *= static_cast<double>(shape[static_cast<int>(axis)]);
-      const auto share = bridge::cast(bridge::mul(bridge::cast(g, wide(g->dtype)), 1 / count), g->dtype);
+      const auto share =
+          bridge::cast(bridge::mul(bridge::cast(g, bridge::wide(g->dtype)), 1 / count), g->dtype);
       return step.give(0, bridge::expand(with_kept_axes(op, share, shape), shape));
     }
     case ReduceKind::prod:

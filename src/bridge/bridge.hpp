@@ -83,6 +83,9 @@ ValueRef sum_to(const ValueRef& x, const Shape& shape);
 /// Counts from the back when negative; throws ShapeError naming `op` when out of range.
 int normalise_axis(int axis, int rank, std::string_view op);
 
+/// The dtype in which halves are computed where they may round only once.
+inline DType wide(DType t) { return size_of(t) == 2 ? DType::f32 : t; }
+
 inline ValueRef neg(const ValueRef& x) { return unary(UnaryKind::neg, x); }
 inline ValueRef add(const ValueRef& a, const ValueRef& b) { return binary(BinaryKind::add, a, b); }
 inline ValueRef sub(const ValueRef& a, const ValueRef& b) { return binary(BinaryKind::sub, a, b); }

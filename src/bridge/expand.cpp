@@ -5,9 +5,6 @@
 namespace strata::bridge {
 namespace {
 
-/// The dtype in which halves are computed.
-DType wide(DType t) { return size_of(t) == 2 ? DType::f32 : t; }
-
 ValueRef expanded(const op::Softmax& op, backend::Inputs inputs) {
   const auto& input = inputs[0];
   if (input->shape[op.axis] == 0) return input;

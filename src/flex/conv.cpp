@@ -97,11 +97,6 @@ void convolve_directly(const Geometry& g, const T* x, const T* weight, T* out) {
   });
 }
 
-FlexRef cast_to(const FlexValue& v, DType dtype) {
-  const backend::ValueRef input(const_cast<FlexValue*>(&v));
-  return run(op::Cast{dtype}, {&input, 1}, {dtype, v.shape});
-}
-
 /// The exponent's bits of each element in a word of eight bytes.
 std::uint64_t exponents(DType t) {
   return t == DType::bf16 ? 0x7f807f807f807f80 : t == DType::f32 ? 0x7f8000007f800000 : 0x7ff0000000000000;

@@ -12,4 +12,10 @@ FlexRef run(const op::Compare& op, backend::Inputs inputs, const op::TensorType&
 FlexRef run(const op::Where& op, backend::Inputs inputs, const op::TensorType& type);
 FlexRef run(const op::Cast& op, backend::Inputs inputs, const op::TensorType& type);
 
+/// `v` in another dtype; itself when it has it.
+inline FlexRef cast_to(const FlexValue& v, DType dtype) {
+  const backend::ValueRef input(const_cast<FlexValue*>(&v));
+  return run(op::Cast{dtype}, {&input, 1}, {dtype, v.shape});
+}
+
 }  // namespace strata::flex

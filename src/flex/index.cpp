@@ -207,11 +207,6 @@ void with_combine(op::ScatterMode mode, F&& f) {
   }
 }
 
-FlexRef cast_to(const FlexValue& v, DType dtype) {
-  const backend::ValueRef input(const_cast<FlexValue*>(&v));
-  return run(op::Cast{dtype}, {&input, 1}, {dtype, v.shape});
-}
-
 /// A dense copy that may be written.
 FlexRef copy_of(const FlexValue& x, std::string_view op) {
   auto out = FlexValue::make(x.backend, x.type(), op);

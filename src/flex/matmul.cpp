@@ -156,11 +156,6 @@ bool through_onednn(Problem p, const FlexValue& a, const FlexValue& b, FlexValue
   return done;
 }
 
-FlexRef cast_to(const FlexValue& v, DType dtype) {
-  const backend::ValueRef input(const_cast<FlexValue*>(&v));
-  return run(op::Cast{dtype}, {&input, 1}, {dtype, v.shape});
-}
-
 // ---- the other dtypes
 
 template <class T>

@@ -13,10 +13,6 @@ namespace {
 
 bool is_half_type(DType t) { return t == DType::f16 || t == DType::bf16; }
 
-FlexRef cast_to(const backend::ValueRef& input, DType dtype) {
-  return run(op::Cast{dtype}, {&input, 1}, {dtype, input->shape});
-}
-
 /// f(row of x, row of out, n) for every row, on several threads.
 template <class T, class F>
 void for_each_row(const FlexValue& x, FlexValue& out, std::int64_t n, F&& f) {
@@ -47,8 +43,8 @@ void norm_rows(const op::Norm& op, const FlexValue& x, const T* weight, const T*
 
 FlexRef run(const op::Softmax& op, backend::Inputs inputs, const op::TensorType& type) {
   if (is_half_type(type.dtype)) {
-    const backend::ValueRef wide = cast_to(inputs[0], DType::f32);
-    return cast_to(run(op, {&wide, 1}, {DType::f32, type.shape}), type.dtype);
+    const backend::ValueRef wide = cast_to(flex(inputs[0]), DType::f32);
+    return cast_to(*run(op, {&wide, 1}, {DType::f32, type.shape}), type.dtype);
   }
   const auto rows = rows_of(flex(inputs[0]), op.axis, "softmax");
   auto out = FlexValue::make(rows->backend, rows->type(), "softmax");
@@ -62,8 +58,8 @@ FlexRef run(const op::Softmax& op, backend::Inputs inputs, const op::TensorType&
 FlexRef run(const op::Norm& op, backend::Inputs inputs, const op::TensorType& type) {
   if (is_half_type(type.dtype)) {
     std::vector<backend::ValueRef> wide;
-    for (const auto& input : inputs) wide.push_back(cast_to(input, DType::f32));
-    return cast_to(run(op, wide, {DType::f32, type.shape}), type.dtype);
+    for (const auto& input : inputs) wide.push_back(cast_to(flex(input), DType::f32));
+    return cast_to(*run(op, wide, {DType::f32, type.shape}), type.dtype);
   }
   const auto name = name_of(op.kind);
   const auto x = contiguous(flex(inputs[0]), name);

@@ -14,13 +14,6 @@ using namespace parts;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-bool is_half(Val x) { return x.scalar() == Scalar::f16 || x.scalar() == Scalar::bf16; }
-template <class F>
-Val through_f32(F f, Val x) {
-  return convert(f(convert(x, Scalar::f32)), x.scalar());
-}
-Val number_like(Val x, double v) { return constant(x.type, v); }
-
 /// asin(s) with s^2 = z, 0 <= s <= 1/2.
 Val asin_near_zero(Val s, Val z) {
   const Val p = wide(s) ? polynomial(z, {0.16666666666665383, 0.07500000000342875, 0.044642856823606705,
@@ -76,7 +69,7 @@ Halves half_exp(Val a) {
 }  // namespace
 
 Val exp2(Val x) {
-  if (is_half(x)) return through_f32(exp2, x);
+  if (is_half(x)) return through(Scalar::f32, exp2, x);
   const double limit = wide(x) ? 1100 : 160;  // beyond it the result is infinite or zero
   const Val clamped = at_least(at_most(x, limit), -limit), n = rint(clamped);
   const Val p = expm1_near_zero((clamped - n) * std::numbers::ln2);
@@ -84,7 +77,7 @@ Val exp2(Val x) {
 }
 
 Val log2(Val x) {
-  if (is_half(x)) return through_f32(log2, x);
+  if (is_half(x)) return through(Scalar::f32, log2, x);
   const auto [k, m] = split(x);
   const Val zero = number_like(x, 0);
   const Val l = log_near_one(m - 1.0, zero, zero);
@@ -92,7 +85,7 @@ Val log2(Val x) {
 }
 
 Val log10(Val x) {
-  if (is_half(x)) return through_f32(log10, x);
+  if (is_half(x)) return through(Scalar::f32, log10, x);
   const auto [k, m] = split(x);
   const Val zero = number_like(x, 0);
   const Val l = log_near_one(m - 1.0, zero, zero) * std::numbers::log10e;
@@ -103,7 +96,7 @@ Val log10(Val x) {
 }
 
 Val tan(Val x) {
-  if (is_half(x)) return through_f32(tan, x);
+  if (is_half(x)) return through(Scalar::f32, tan, x);
   const auto [sine, cosine, quadrant] = reduce_trigonometric(x);
   const Val odd = (quadrant & 1) != 0;
   const Val r = select(odd, -cosine, sine) / select(odd, sine, cosine);
@@ -111,20 +104,20 @@ Val tan(Val x) {
 }
 
 Val asin(Val x) {
-  if (is_half(x)) return through_f32(asin, x);
+  if (is_half(x)) return through(Scalar::f32, asin, x);
   const auto [far, angle] = arc(x);
   return copy_sign(select(far, half_pi_minus(angle + angle), angle), x);
 }
 
 Val acos(Val x) {
-  if (is_half(x)) return through_f32(acos, x);
+  if (is_half(x)) return through(Scalar::f32, acos, x);
   const auto [far, angle] = arc(x);
   const Val twice = angle + angle;
   return select(far, select(x < 0.0, pi_minus(twice), twice), half_pi_minus(copy_sign(angle, x)));
 }
 
 Val atan(Val x) {
-  if (is_half(x)) return through_f32(atan, x);
+  if (is_half(x)) return through(Scalar::f32, atan, x);
   const Val a = abs(x), steep = a > 1.0, one = number_like(x, 1);
   const Val angle = atan_of_ratio(select(steep, one, a), select(steep, a, one));
   return copy_sign(select(steep, half_pi_minus(angle), angle), x);
@@ -155,7 +148,7 @@ Val hypot(Val a, Val b) {
 
 /// (E + E / (E + 1)) / 2, E = expm1(|x|).
 Val sinh(Val x) {
-  if (is_half(x)) return through_f32(sinh, x);
+  if (is_half(x)) return through(Scalar::f32, sinh, x);
   const Val a = abs(x);
   const auto [exp, half] = half_exp(a);
   const Val moderate = half + half / (half + half + 1.0);
@@ -163,14 +156,14 @@ Val sinh(Val x) {
 }
 
 Val cosh(Val x) {
-  if (is_half(x)) return through_f32(cosh, x);
+  if (is_half(x)) return through(Scalar::f32, cosh, x);
   const Val half = half_exp(abs(x)).exp;
   return half + 0.25 / half;
 }
 
 /// log1p(a + a^2 / (1 + sqrt(1 + a^2))), a = |x|; log(2 a) where a^2 is large.
 Val asinh(Val x) {
-  if (is_half(x)) return through_f32(asinh, x);
+  if (is_half(x)) return through(Scalar::f32, asinh, x);
   const Val a = abs(x), large = a > (wide(x) ? 0x1p60 : 0x1p28), z = a * a;
   const Val argument = a + z / (1.0 + sqrt(z + 1.0));
   const Val zero = number_like(x, 0);
@@ -180,7 +173,7 @@ Val asinh(Val x) {
 
 /// log1p(t + sqrt(t (t + 2))), t = x - 1; log(2 x) where t^2 is large.
 Val acosh(Val x) {
-  if (is_half(x)) return through_f32(acosh, x);
+  if (is_half(x)) return through(Scalar::f32, acosh, x);
   const Val large = x > (wide(x) ? 0x1p60 : 0x1p28), t = x - 1.0;
   const Val argument = t + sqrt(t * (t + 2.0));
   const Val zero = number_like(x, 0);
@@ -190,7 +183,7 @@ Val acosh(Val x) {
 
 /// log1p(2 a / (1 - a)) / 2, a = |x|.
 Val atanh(Val x) {
-  if (is_half(x)) return through_f32(atanh, x);
+  if (is_half(x)) return through(Scalar::f32, atanh, x);
   const Val a = abs(x);
   return copy_sign(0.5 * log1p((a + a) / (1.0 - a)), x);
 }

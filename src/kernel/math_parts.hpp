@@ -9,6 +9,13 @@
 namespace strata::kernel::parts {
 
 inline bool wide(Val x) { return x.scalar() == Scalar::f64; }
+inline bool is_half(Val x) { return x.scalar() == Scalar::f16 || x.scalar() == Scalar::bf16; }
+/// f of x in a wider type, converted back.
+template <class F>
+Val through(Scalar s, F f, Val x) {
+  return convert(f(convert(x, s)), x.scalar());
+}
+inline Val number_like(Val x, double v) { return constant(x.type, v); }
 /// The signed integer as wide as x.
 inline Scalar word_of(Val x) { return wide(x) ? Scalar::i64 : Scalar::i32; }
 

@@ -15,13 +15,6 @@ using namespace parts;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-bool is_half(Val x) { return x.scalar() == Scalar::f16 || x.scalar() == Scalar::bf16; }
-template <class F>
-Val through(Scalar s, F f, Val x) {
-  return convert(f(convert(x, s)), x.scalar());
-}
-Val number_like(Val x, double v) { return constant(x.type, v); }
-
 /// exp(x^2) erfc(x) for x >= 0.
 Val scaled_erfc(Val x) {
   const double centre = wide(x) ? base::erfc_centre<double> : base::erfc_centre<float>;

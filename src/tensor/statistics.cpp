@@ -20,9 +20,6 @@ using op::UnaryKind;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// Halves are computed in f32.
-DType wide(DType t) { return size_of(t) == 2 ? DType::f32 : t; }
-
 }  // namespace
 
 ValueRef softmax(const ValueRef& x, int axis, bool log) { return bridge::softmax(x, axis, log); }
@@ -32,7 +29,7 @@ ValueRef norm(op::NormKind kind, const ValueRef& x, const std::vector<ValueRef>&
 
 ValueRef variance(const ValueRef& input, int axis, std::int64_t correction) {
   axis = bridge::normalise_axis(axis, input->shape.rank(), "var");
-  const auto x = bridge::cast(input, wide(input->dtype));
+  const auto x = bridge::cast(input, bridge::wide(input->dtype));
   const auto centred = sub(x, bridge::reduce(ReduceKind::mean, x, {axis}, true));
   const auto sum = bridge::reduce(ReduceKind::sum, mul(centred, centred), {axis}, false);
   const auto count = static_cast<double>(std::max<std::int64_t>(x->shape[axis] - correction, 0));
@@ -41,7 +38,7 @@ ValueRef variance(const ValueRef& input, int axis, std::int64_t correction) {
 
 ValueRef log_sum_exp(const ValueRef& input, int axis) {
   axis = bridge::normalise_axis(axis, input->shape.rank(), "logsumexp");
-  const auto x = bridge::cast(input, wide(input->dtype));
+  const auto x = bridge::cast(input, bridge::wide(input->dtype));
   // Where the maximum is infinite nothing may be subtracted: inf - inf.
   const auto top = bridge::reduce(ReduceKind::max, x, {axis}, true);
   const auto shift = bridge::where(is_finite(top), top, bridge::scalar_like(top, 0));
@@ -58,7 +55,7 @@ ValueRef quantile(const ValueRef& x, double q, int axis) {
   const auto first = static_cast<std::int64_t>(below), second = std::min(first + 1, n - 1);
   const auto order = bridge::argsort(x, axis, false);
   const auto ends = bridge::select(order, axis, host_values<std::int64_t>(x, {first, second}));
-  const auto values = bridge::cast(bridge::gather(x, axis, ends), wide(x->dtype));
+  const auto values = bridge::cast(bridge::gather(x, axis, ends), bridge::wide(x->dtype));
   const auto low = at(values, axis, 0), high = at(values, axis, 1);
   auto result = bridge::add(low, mul(sub(high, low), place - below));
   // NaN sorts last: with one in the slice the quantile is NaN.
@@ -71,7 +68,7 @@ ValueRef quantile(const ValueRef& x, double q, int axis) {
 ValueRef vector_norm(const ValueRef& input, double p, int axis) {
   axis = bridge::normalise_axis(axis, input->shape.rank(), "norm");
   if (std::isnan(p)) throw ArgumentError("[norm] the order p is NaN");
-  const auto x = bridge::cast(input, wide(input->dtype));
+  const auto x = bridge::cast(input, bridge::wide(input->dtype));
   const auto over = [&](ReduceKind kind, const ValueRef& v) {
     return bridge::cast(bridge::reduce(kind, v, {axis}, false), input->dtype);
   };
@@ -104,7 +101,7 @@ bool all_close(const ValueRef& a, const ValueRef& b, double rtol, double atol, b
   const auto close = [&] {
     const auto same = compare(CompareKind::equal, a, b);  // infinities too
     if (!is_float(a->dtype)) return same;
-    const auto x = bridge::cast(a, wide(a->dtype)), y = bridge::cast(b, wide(b->dtype));
+    const auto x = bridge::cast(a, bridge::wide(a->dtype)), y = bridge::cast(b, bridge::wide(b->dtype));
     const auto distance = unary(UnaryKind::abs, sub(x, y));
     const auto allowed = bridge::add(mul(unary(UnaryKind::abs, y), rtol), atol);
     const auto near = bridge::binary(BinaryKind::bit_and, compare(CompareKind::less_equal, distance, allowed),
