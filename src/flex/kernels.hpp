@@ -30,7 +30,7 @@ template <class T>
 UnaryKernel<T> unary_kernel(op::UnaryKind kind);
 /// The part of `unary_kernel` in special_kernels.cpp: float and double only.
 constexpr bool is_special(op::UnaryKind kind) {
-  return kind >= op::UnaryKind::exp2 && kind <= op::UnaryKind::digamma;
+  return kind >= op::UnaryKind::erf && kind <= op::UnaryKind::digamma;
 }
 template <class T>
 UnaryKernel<T> special_kernel(op::UnaryKind kind);

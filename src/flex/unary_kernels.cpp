@@ -145,10 +145,6 @@ void Sigmoid(const T* x, T* out, std::size_t n) {
       [](T v) { return v < 0 ? std::exp(v) / (1 + std::exp(v)) : 1 / (1 + std::exp(-v)); });
 }
 template <class T>
-void Erf(const T* x, T* out, std::size_t n) {
-  for (std::size_t i = 0; i < n; ++i) out[i] = std::erf(x[i]);
-}
-template <class T>
 void BitNot(const T* x, T* out, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) out[i] = static_cast<T>(~x[i]);
 }
@@ -190,8 +186,6 @@ UnaryKernel<T> pick(UnaryKind kind) {
         return Tanh<T>;
       case UnaryKind::sigmoid:
         return Sigmoid<T>;
-      case UnaryKind::erf:
-        return Erf<T>;
       default:
         return nullptr;
     }

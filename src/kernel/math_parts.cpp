@@ -2,6 +2,8 @@
 /// limit, x)`, which is one min instruction that lets NaN through.
 #include "kernel/math_parts.hpp"
 
+#include "base/special.hpp"
+
 #include <limits>
 
 namespace strata::kernel::parts {
@@ -108,16 +110,7 @@ Trigonometric reduce_trigonometric(Val x) {
 
 Val erf_near_zero(Val x) {
   const Val z = x * x;
-  const Val p =
-      wide(x)
-          ? polynomial(z, {0.1283791670955126, -0.3761263890318375, 0.11283791670954885, -0.02686617064507787,
-                           0.005223977624828389, -0.0008548326981423463, 0.00012055331132892126,
-                           -1.4925595770909825e-05, 1.6461008460771013e-06, -1.635039606926364e-07,
-                           1.466032781931662e-08, -1.137495257919263e-09, 5.960680339728099e-11})
-          : polynomial(z,
-                       {0.12837916612625122, -0.3761262595653534, 0.11283600330352783, -0.026854444295167923,
-                        0.005189535208046436, -0.0008020838722586632, 7.889110565884039e-05});
-  return fma(x, p, x);
+  return fma(x, wide(x) ? polynomial(z, base::erf_f64) : polynomial(z, base::erf_f32), x);
 }
 
 }  // namespace strata::kernel::parts

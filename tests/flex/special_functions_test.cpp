@@ -49,6 +49,7 @@ const Function functions[] = {
     {UnaryKind::silu, silu, -750, 0, 2.7, 2.8},
     {UnaryKind::softplus, softplus, -20, 20, 2.6, 2.8},
     {UnaryKind::softplus, softplus, -750, 0, 2.6, 2.8},
+    {UnaryKind::erf, std::erf, -7, 7, 2.5, 2.5},
     {UnaryKind::erfinv, erfinv, -1, 1, 5.0, 3.0},
     {UnaryKind::erfinv, erfinv, 0.999, 1, 5.0, 3.0},
     {UnaryKind::lgamma, std::lgamma, -12, 12, 2.5, 4, true, 1},
