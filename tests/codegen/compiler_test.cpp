@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <sstream>
 #include <thread>
 
@@ -248,6 +249,28 @@ TEST(Compiler, ThreadsCompileAtOnce) {
   for (auto& t : threads) t.join();
   for (const auto& result : results) EXPECT_EQ(result, results[0]);
   EXPECT_FALSE(results[0].empty());
+}
+
+// A program may end while a device's thread compiles for a result that nobody waits for.
+TEST(Compiler, AProcessMayEndWhileAThreadCompiles) {
+  for (const int microseconds : {0, 1000, 3000, 9000, 20000}) {
+    const auto child = fork();
+    if (child == 0) {
+      std::thread([] {
+        try {
+          for (int rows = 1;; rows = rows % 6 + 1) compile(micro_kernel(rows), {}, Format::object);
+        } catch (const CompileError&) {  // the process is ending
+        }
+        for (;;) pause();
+      }).detach();
+      usleep(static_cast<useconds_t>(microseconds));
+      std::exit(0);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        << "after " << microseconds << " us: " << status;
+  }
 }
 
 }  // namespace
