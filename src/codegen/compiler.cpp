@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <mutex>
-#include <shared_mutex>
 #include <utility>
 #include <vector>
 
@@ -66,25 +65,12 @@ const ModuleInterface* load_module() {
   throw RuntimeError("the code generator cannot be loaded; tried:" + tried);
 }
 
-/// Held, shared, by every compilation. When the process ends the module's static objects are destroyed, and a
-/// device's thread may still be at work: the handler below, registered after those objects and so run before
-/// their destructors, waits for it and lets no other in.
-std::atomic<bool> ending{false};
-std::shared_mutex& running() {
-  static auto* const mutex = new std::shared_mutex;
-  return *mutex;
-}
-
 const ModuleInterface& loaded() {
   if (const auto* m = loaded_module.load(std::memory_order_acquire)) return *m;
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
   if (const auto* m = loaded_module.load(std::memory_order_acquire)) return *m;
   const auto* m = load_module();
-  std::atexit([] {
-    ending.store(true);  // first, or a thread that compiles again and again would keep the lock
-    running().lock();
-  });
   loaded_module.store(m, std::memory_order_release);
   return *m;
 }
@@ -100,8 +86,6 @@ kernel::Kernel prepared(const kernel::Kernel& kernel, const Target& target) {
 bool module_loaded() { return loaded_module.load(std::memory_order_acquire) != nullptr; }
 
 Compiled compile(const kernel::Kernel& kernel, const Target& target, Format format, const Options& options) {
-  const std::shared_lock lock(running(), std::try_to_lock);
-  if (!lock || ending.load()) throw CompileError("kernel '" + kernel.name + "': the process is ending");
   const auto start = std::chrono::steady_clock::now();
   const auto k = prepared(kernel, target);
   const auto& module = loaded();

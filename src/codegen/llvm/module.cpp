@@ -25,6 +25,12 @@ bool compile_in_module(const kernel::Kernel* kernel, const Target* target, Forma
 }  // namespace
 }  // namespace strata::codegen
 
+// LLVM's static objects are never destroyed: when the process ends a device's thread may still be compiling.
+// The linker gives this function to all that is in the module, which stays loaded to the end.
+extern "C" __attribute__((visibility("hidden"))) int __cxa_atexit(void (*)(void*), void*, void*) noexcept {
+  return 0;
+}
+
 extern "C" __attribute__((visibility("default"))) const strata::codegen::ModuleInterface*
 strata_codegen_module() {
   static const strata::codegen::ModuleInterface interface {
