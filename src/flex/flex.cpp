@@ -14,6 +14,7 @@
 #include "flex/matmul.hpp"
 #include "flex/normalise.hpp"
 #include "flex/order.hpp"
+#include "flex/parallel.hpp"
 #include "flex/reduce.hpp"
 #include "flex/window.hpp"
 #include "trace/span.hpp"
@@ -58,7 +59,10 @@ Future<TensorData> Flex::into_data(const backend::ValueRef& value) {
 }
 
 Flex& instance() {
-  static auto* flex = new Flex;  // tensors may outlive every static object
+  static auto* flex = [] {
+    end_threads_before_forks();
+    return new Flex;  // tensors may outlive every static object
+  }();
   return *flex;
 }
 

@@ -1,5 +1,6 @@
 #include "flex/memory.hpp"
 
+#include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -181,6 +182,10 @@ class Pool {
     return cached_;
   }
 
+  // Held across a fork, so that the child finds the lists whole and unlocked.
+  void lock() { mutex_.lock(); }
+  void unlock() { mutex_.unlock(); }
+
  private:
   std::mutex mutex_;
   std::array<std::vector<std::byte*>, 64 * 8> lists_;
@@ -190,7 +195,10 @@ class Pool {
 
 /// Never destroyed: tensors may outlive every other static.
 Pool& pool() {
-  static auto* instance = new Pool;
+  static auto* const instance = new Pool;
+  static const int registered =
+      pthread_atfork([] { instance->lock(); }, [] { instance->unlock(); }, [] { instance->unlock(); });
+  static_cast<void>(registered);  // fails only for want of memory
   return *instance;
 }
 

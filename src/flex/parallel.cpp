@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <pthread.h>
+
 // libgomp's stable entry points, declared here so that any compiler can use the very pool that oneDNN runs
 // on.
 extern "C" {
@@ -10,9 +12,11 @@ int omp_get_max_threads();
 int omp_get_num_threads();
 int omp_get_thread_num();
 int omp_in_parallel();
+int omp_pause_resource_all(int kind);
 }
 
-namespace strata::flex::detail {
+namespace strata::flex {
+namespace detail {
 namespace {
 
 #if defined(__SANITIZE_THREAD__)
@@ -53,4 +57,12 @@ void run_ranges(std::int64_t count, std::int64_t grain, RangeFunction function, 
   GOMP_parallel(run_share, &job, static_cast<unsigned>(workers), 0);
 }
 
-}  // namespace strata::flex::detail
+}  // namespace detail
+
+void end_threads_before_forks() noexcept {
+  constexpr int hard = 2;  // omp_pause_hard, OpenMP 5.0
+  static const int registered = pthread_atfork([] { omp_pause_resource_all(hard); }, nullptr, nullptr);
+  static_cast<void>(registered);  // fails only for want of memory
+}
+
+}  // namespace strata::flex

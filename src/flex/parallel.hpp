@@ -14,6 +14,10 @@ using RangeFunction = void (*)(void* context, std::int64_t begin, std::int64_t e
 void run_ranges(std::int64_t count, std::int64_t grain, RangeFunction function, void* context) noexcept;
 }  // namespace detail
 
+/// From the first call on, a fork() ends the idle threads of the thread that forks: the child, where they do
+/// not exist, would wait for them for ever. Both sides start new ones at their next parallel loop.
+void end_threads_before_forks() noexcept;
+
 /// Calls f(begin, end) for ranges that cover [0, count), each a multiple of `grain` long but for the last; on
 /// this thread alone when `bytes` (read plus written) is small. `f` must not throw.
 template <class F>

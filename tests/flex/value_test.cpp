@@ -1,8 +1,11 @@
 #include "flex/value.hpp"
 
+#include <atomic>
 #include <thread>
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "bridge/bridge.hpp"
 #include "flex/flex.hpp"
@@ -136,6 +139,53 @@ TEST(Flex, ErrorsNameWhatWasAsked) {
               "[matmul] cannot allocate 1125899906842624 bytes for the result f32[16777216, 16777216] "
               "(device: flex)");
   }
+}
+
+/// Exit status of a forked child that runs `body`.
+template <class Body>
+int in_child(const Body& body) {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);  // ends a child that waits for ever
+    _exit(body() ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return status;
+}
+
+TEST(FlexFork, TheChildComputesOnSeveralThreads) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the sanitizer does not follow threads started after a fork";
+#endif
+  const auto product = [] {  // oneDNN's threads, then ours
+    const auto x = bridge::fill(flex::instance(), {700, 700}, DType::f32, 0.5);
+    const auto y = bridge::unary(op::UnaryKind::neg, bridge::matmul(x, x));
+    return flex::instance().into_data(y).get().to_vector<float>().back();
+  };
+  EXPECT_EQ(product(), -175);
+  EXPECT_EQ(in_child([&] { return product() == -175; }), 0);
+  EXPECT_EQ(product(), -175);
+}
+
+TEST(FlexFork, TheChildFindsTheMemoryPoolUnlocked) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the sanitizer does not follow a fork of several threads";
+#endif
+  std::atomic<bool> done = false;
+  std::thread busy([&] {
+    while (!done) flex::release(flex::allocate(1 << 20), 1 << 20);
+  });
+  for (int i = 0; i < 200; ++i) {
+    EXPECT_EQ(in_child([] {
+                auto* block = flex::allocate(1 << 20);
+                flex::release(block, 1 << 20);
+                return block != nullptr;
+              }),
+              0);
+  }
+  done = true;
+  busy.join();
 }
 
 }  // namespace
