@@ -113,6 +113,44 @@ TEST_P(FieldCases, LargeGathersAndScattersMeetTheModel) {
   }
 }
 
+TEST_P(FieldCases, OperationsOfOneFamilyAreNotTakenForEachOther) {  // case 45
+  const Array p{DType::f32,
+                {4},
+                {rounded(DType::f32, 0.1L), rounded(DType::f32, 0.2L), rounded(DType::f32, 0.3L),
+                 rounded(DType::f32, 0.4L)}};
+  const auto v = upload(backend(), p);
+  const auto entropy = [&](op::UnaryKind log) {
+    const auto terms = bridge::binary(op::BinaryKind::mul, v, bridge::unary(log, v));
+    return bridge::unary(op::UnaryKind::neg, bridge::reduce(op::ReduceKind::sum, terms, {0}, true));
+  };
+  const auto both = read(bridge::cat({entropy(op::UnaryKind::log), entropy(op::UnaryKind::log2)}, 0));
+  EXPECT_NEAR(static_cast<double>(both.values[0]), 1.2798542, 2e-7);
+  EXPECT_NEAR(static_cast<double>(both.values[1]), 1.8464393, 2e-7);
+}
+
+TEST_P(FieldCases, PointwiseConvolutionsAreProducts) {  // case 51
+  for (const auto& [in, out] : {std::pair{104, 208}, {440, 440}}) {
+    const std::int64_t n = 2, side = 7;
+    const auto x = random_array(DType::f32, {n, in, side, side}, 5),
+               w = random_array(DType::f32, {out, in}, 6);
+    const auto xs = upload(backend(), x), ws = upload(backend(), w);
+    const auto got = read(bridge::conv({.stride = {1, 1}, .padding = {0, 0}, .dilation = {1, 1}, .extra = {}},
+                                       xs, bridge::reshape(ws, {out, in, 1, 1})));
+    for (std::int64_t i = 0; i < got.shape.product(); ++i) {
+      const auto at = index_of(got.shape, i);
+      Exact sum = 0, size = 0;
+      for (std::int64_t c = 0; c < in; ++c) {
+        const auto term = x.values[static_cast<std::size_t>(x.offset({at[0], c, at[2], at[3]}))] *
+                          w.values[static_cast<std::size_t>(w.offset({at[1], c}))];
+        sum += term;
+        size += std::abs(term);
+      }
+      ASSERT_NEAR(static_cast<double>(got.values[static_cast<std::size_t>(i)]), static_cast<double>(sum),
+                  static_cast<double>(size) * in * 0x1p-24);
+    }
+  }
+}
+
 // Found by the fuzzer: the quotient is beyond f64's range, the remainder is not.
 TEST_P(FieldCases, RemaindersWhoseQuotientOverflows) {
   const std::vector<double> a{1, 1e308, -1e308, 0x1p1000, -1.5, 1e300, 3e-320},

@@ -35,8 +35,9 @@ class MatmulTest : public ::testing::Test {
   }
 
   /// As a new process would see the device, but for the kernels in the process's own store.
-  std::unique_ptr<CubeBackend> fresh(cache::Store& store, const tune::Settings& settings) {
-    clients_.push_back(std::make_unique<runtime::cpu::CpuClient>());
+  std::unique_ptr<CubeBackend> fresh(cache::Store& store, const tune::Settings& settings,
+                                     const runtime::cpu::Options& options = {}) {
+    clients_.push_back(std::make_unique<runtime::cpu::CpuClient>(options));
     auto backend = std::make_unique<CubeBackend>(*clients_.back());
     backend->matmul_engine() = std::make_shared<Engine>(*backend, store, settings);
     return backend;
@@ -130,6 +131,17 @@ TEST_F(MatmulTest, ANewProcessUsesTheStoredWinner) {
   EXPECT_EQ(e.record.winner, winner);
   EXPECT_EQ(e.record.source, tune::Source::stored);
   EXPECT_EQ(e.schedule.name(), winner);
+}
+
+TEST_F(MatmulTest, AnotherNumberOfThreadsIsTunedForItself) {  // case 59
+  for (int threads : {1, 2}) {
+    const auto machine = fresh(*store_, {}, {.threads = threads});
+    expect_product(*machine, 256, 192, 320);
+    EXPECT_GT(machine->client().counters().probe_launches, 0u) << threads;
+    const auto again = fresh(*store_, {}, {.threads = threads});
+    expect_product(*again, 256, 192, 320);
+    EXPECT_EQ(again->client().counters().probe_launches, 0u) << threads;
+  }
 }
 
 TEST_F(MatmulTest, ExplainTellsCandidatesTimesAndBound) {

@@ -41,6 +41,20 @@ TEST_P(GradientTest, UntrackedLeavesHaveNoGradient) {
   EXPECT_THROW(Tensor<1>::ones({2}, device()).backward(), UserError);
 }
 
+TEST_P(GradientTest, GradientsOfANormAreTheSameEveryTime) {  // case 43
+  const auto d = device().autodiff();
+  const auto x = Tensor<3>::random_normal({2, 4, 8}, 0, 1, d).require_grad();
+  const auto weight = Tensor<1>::ones({8}, d).require_grad(), bias = Tensor<1>::zeros({8}, d).require_grad();
+  Floats first;
+  for (int i = 0; i < 1000; ++i) {
+    const auto gradients = layer_norm(x, weight, bias).mean().backward();
+    EXPECT_EQ(bias.grad(gradients).to_vector<float>(), Floats(8, 0.125F));
+    const auto gain = weight.grad(gradients).to_vector<float>();
+    if (i == 0) first = gain;
+    ASSERT_EQ(gain, first) << i;
+  }
+}
+
 TEST_P(GradientTest, TwoThreadsDifferentiateAtOnce) {
   const auto d = device().autodiff();
   const auto shared = Tensor<1>::from({1, 2, 3}, d).require_grad();
