@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "flex/moving_kernels.hpp"
 #include "flex/nest.hpp"
 #include "flex/parallel.hpp"
 
@@ -81,40 +82,60 @@ void copy_rows(const CopyPlan& plan, const U* source, U* target) {
            });
 }
 
-/// The axis that is dense in the source is not the last one. 64 rows of the source are turned together, one
-/// cache line of each at a time: reading runs along the rows, writing fills whole lines, and no line is
-/// fetched twice.
+/// One of two axes turned against each other: `rows` runs along the axis that is dense in the source,
+/// `columns` along the last one.
+struct Turned {
+  std::int64_t rows, row_from, row_to, columns, column_from, column_to;
+};
+
+/// As many columns as the buffer holds, one cache line of each at a time: reading runs along the rows,
+/// writing fills whole lines, and no line is fetched twice.
+template <class U>
+void turn_columns(const Turned& t, const U* source, U* target, std::int64_t first_row, std::int64_t columns) {
+  constexpr std::int64_t line = line_of<U>, width = 64;
+  U turned[line][width];
+  for (std::int64_t row = first_row; row < t.rows; row += line) {
+    const auto height = std::min(line, t.rows - row);
+    for (std::int64_t j = 0; j < columns; ++j) {
+      const U* from = source + j * t.column_from + row * t.row_from;
+      __builtin_prefetch(from + line);  // too many streams for the hardware to follow
+      for (std::int64_t i = 0; i < height; ++i) turned[i][j] = from[i * t.row_from];
+    }
+    for (std::int64_t i = 0; i < height; ++i) {
+      U* to = target + (row + i) * t.row_to;
+      for (std::int64_t j = 0; j < columns; ++j) to[j * t.column_to] = turned[i][j];
+    }
+  }
+}
+
+/// Bytes beyond which a result had better go past the caches.
+constexpr std::int64_t streamed_bytes = 4 << 20;
+
+/// The axis that is dense in the source is not the last one.
 template <class U>
 void copy_turned(CopyPlan plan, int dense, const U* source, U* target) {
-  constexpr std::int64_t line = 64 / static_cast<std::int64_t>(sizeof(U)), width = 64;
+  constexpr std::int64_t line = line_of<U>;
   const int row_axis = plan.rank - 2, column_axis = plan.rank - 1;
   std::swap(plan.extent[dense], plan.extent[row_axis]);
   std::swap(plan.from[dense], plan.from[row_axis]);
   std::swap(plan.to[dense], plan.to[row_axis]);
-  const auto rows = plan.extent[row_axis], columns = plan.extent[column_axis];
-  const auto row_from = plan.from[row_axis], row_to = plan.to[row_axis];
-  const auto column_from = plan.from[column_axis], column_to = plan.to[column_axis];
-  const auto across = (columns + width - 1) / width;
-  const auto bytes = plan.outer(plan.rank) * 2 * static_cast<std::int64_t>(sizeof(U));
-  parallel(plan.outer(row_axis) * across, 1, bytes, [&](std::int64_t begin, std::int64_t end) {
-    U turned[line][width];
+  const Turned t{plan.extent[row_axis],    plan.from[row_axis],    plan.to[row_axis],
+                 plan.extent[column_axis], plan.from[column_axis], plan.to[column_axis]};
+  const auto bytes = plan.outer(plan.rank) * static_cast<std::int64_t>(sizeof(U));
+  bool streamed = bytes >= streamed_bytes && t.row_from == 1 && t.column_to == 1 &&
+                  reinterpret_cast<std::uintptr_t>(target) % 64 == 0;
+  for (int axis = 0; axis < column_axis; ++axis) streamed = streamed && plan.to[axis] % line == 0;
+  const auto width = streamed ? line : 64, across = (t.columns + width - 1) / width;
+  const auto turn = turn_kernel<U>();
+  parallel(plan.outer(row_axis) * across, 1, bytes * 2, [&](std::int64_t begin, std::int64_t end) {
     for (auto unit = begin; unit < end; ++unit) {
       const auto [a, b] = plan.offsets(unit / across, row_axis);
-      const auto column = unit % across * width, n = std::min(width, columns - column);
-      const U* s = source + a + column * column_from;
-      U* t = target + b + column * column_to;
-      for (std::int64_t row = 0; row < rows; row += line) {
-        const auto height = std::min(line, rows - row);
-        for (std::int64_t j = 0; j < n; ++j) {
-          const U* from = s + j * column_from + row * row_from;
-          __builtin_prefetch(from + line);  // too many streams for the hardware to follow
-          for (std::int64_t i = 0; i < height; ++i) turned[i][j] = from[i * row_from];
-        }
-        for (std::int64_t i = 0; i < height; ++i) {
-          U* to = t + (row + i) * row_to;
-          for (std::int64_t j = 0; j < n; ++j) to[j * column_to] = turned[i][j];
-        }
-      }
+      const auto column = unit % across * width, columns = std::min(width, t.columns - column);
+      const U* s = source + a + column * t.column_from;
+      U* to = target + b + column * t.column_to;
+      const auto tiles = streamed && columns == line ? t.rows / line : 0;
+      if (tiles > 0) turn(s, t.column_from, to, t.row_to, tiles);
+      turn_columns(t, s, to, tiles * line, columns);
     }
   });
 }

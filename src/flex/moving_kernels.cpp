@@ -8,12 +8,14 @@
 #define HWY_TARGET_INCLUDE "flex/moving_kernels.cpp"
 #include "flex/targets.hpp"
 
+#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
 namespace strata::flex {
 namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
 
 template <class U>
 void Select(const std::uint8_t* HWY_RESTRICT mask, const U* HWY_RESTRICT a, const U* HWY_RESTRICT b,
@@ -81,6 +83,56 @@ void Philox(std::uint64_t first, std::uint64_t seed, PhiloxWords& out) {
   }
 }
 
+#if HWY_TARGET == HWY_SCALAR
+
+template <class U>
+void Turn(const U* source, std::int64_t from, U* target, std::int64_t to, std::int64_t tiles) {
+  for (std::int64_t j = 0; j < tiles * line_of<U>; ++j) {
+    for (std::int64_t i = 0; i < line_of<U>; ++i) target[j * to + i] = source[i * from + j];
+  }
+}
+
+#else
+
+/// A square of elements, one vector of 16 bytes a row, turned by perfect shuffles of its rows.
+template <class U>
+HWY_INLINE void TurnSquare(const U* source, std::int64_t from, U* target, std::int64_t to) {
+  constexpr std::size_t lanes = 16 / sizeof(U);
+  const hn::CappedTag<U, lanes> d;
+  hn::Vec<decltype(d)> row[lanes], shuffled[lanes];
+  for (std::size_t i = 0; i < lanes; ++i) row[i] = hn::LoadU(d, source + static_cast<std::int64_t>(i) * from);
+  for (std::size_t round = 1; round < lanes; round *= 2) {
+    for (std::size_t i = 0; i < lanes / 2; ++i) {
+      shuffled[2 * i] = hn::InterleaveLower(d, row[i], row[i + lanes / 2]);
+      shuffled[2 * i + 1] = hn::InterleaveUpper(d, row[i], row[i + lanes / 2]);
+    }
+    for (std::size_t i = 0; i < lanes; ++i) row[i] = shuffled[i];
+  }
+  for (std::size_t i = 0; i < lanes; ++i) hn::Store(row[i], d, target + static_cast<std::int64_t>(i) * to);
+}
+
+template <class U>
+void Turn(const U* source, std::int64_t from, U* target, std::int64_t to, std::int64_t tiles) {
+  constexpr std::int64_t lanes = 16 / sizeof(U), line = line_of<U>;
+  const hn::CappedTag<U, static_cast<std::size_t>(lanes)> d;
+  alignas(64) U turned[line * line];
+  for (std::int64_t tile = 0; tile < tiles; ++tile, source += line, target += line * to) {
+    for (std::int64_t i = 0; i < line; i += lanes) {
+      for (std::int64_t j = 0; j < line; j += lanes) {
+        TurnSquare(source + i * from + j, from, turned + j * line + i, line);
+      }
+    }
+    for (std::int64_t j = 0; j < line; ++j) {
+      for (std::int64_t i = 0; i < line; i += lanes) {
+        hn::Stream(hn::Load(d, turned + j * line + i), d, target + j * to + i);
+      }
+    }
+  }
+  hwy::FlushStream();
+}
+
+#endif
+
 template <class From>
 ConvertKernels<From> conversions() {
   return {Convert<From, float>, Convert<From, double>, Convert<From, std::int64_t>,
@@ -91,6 +143,10 @@ SelectKernel<std::uint8_t> Select8() { return Select<std::uint8_t>; }
 SelectKernel<std::uint16_t> Select16() { return Select<std::uint16_t>; }
 SelectKernel<std::uint32_t> Select32() { return Select<std::uint32_t>; }
 SelectKernel<std::uint64_t> Select64() { return Select<std::uint64_t>; }
+TurnKernel<std::uint8_t> Turn8() { return Turn<std::uint8_t>; }
+TurnKernel<std::uint16_t> Turn16() { return Turn<std::uint16_t>; }
+TurnKernel<std::uint32_t> Turn32() { return Turn<std::uint32_t>; }
+TurnKernel<std::uint64_t> Turn64() { return Turn<std::uint64_t>; }
 ConvertKernels<float> ConvertF32() { return conversions<float>(); }
 ConvertKernels<double> ConvertF64() { return conversions<double>(); }
 ConvertKernels<std::int64_t> ConvertI64() { return conversions<std::int64_t>(); }
@@ -108,6 +164,10 @@ HWY_EXPORT(Select8);
 HWY_EXPORT(Select16);
 HWY_EXPORT(Select32);
 HWY_EXPORT(Select64);
+HWY_EXPORT(Turn8);
+HWY_EXPORT(Turn16);
+HWY_EXPORT(Turn32);
+HWY_EXPORT(Turn64);
 HWY_EXPORT(ConvertF32);
 HWY_EXPORT(ConvertF64);
 HWY_EXPORT(ConvertI64);
@@ -130,6 +190,22 @@ SelectKernel<std::uint32_t> select_kernel() {
 template <>
 SelectKernel<std::uint64_t> select_kernel() {
   return HWY_DYNAMIC_DISPATCH(Select64)();
+}
+template <>
+TurnKernel<std::uint8_t> turn_kernel() {
+  return HWY_DYNAMIC_DISPATCH(Turn8)();
+}
+template <>
+TurnKernel<std::uint16_t> turn_kernel() {
+  return HWY_DYNAMIC_DISPATCH(Turn16)();
+}
+template <>
+TurnKernel<std::uint32_t> turn_kernel() {
+  return HWY_DYNAMIC_DISPATCH(Turn32)();
+}
+template <>
+TurnKernel<std::uint64_t> turn_kernel() {
+  return HWY_DYNAMIC_DISPATCH(Turn64)();
 }
 template <>
 ConvertKernels<float> convert_kernels() {

@@ -1,5 +1,5 @@
-/// Loops that compute little: choosing, converting, counter-based random words. Plain code, compiled for
-/// several instruction sets.
+/// Loops that compute little: choosing, converting, turning, counter-based random words, compiled for several
+/// instruction sets.
 #pragma once
 
 #include <cstddef>
@@ -31,6 +31,18 @@ struct ConvertKernels {
 /// From: float, double, std::int64_t, std::int32_t, std::uint8_t.
 template <class From>
 ConvertKernels<From> convert_kernels();
+
+/// Elements in one cache line.
+template <class U>
+inline constexpr std::int64_t line_of = 64 / static_cast<std::int64_t>(sizeof(U));
+
+/// Writes the transpose of line_of<U> rows of `tiles` whole lines each, past the caches. Rows are `from`
+/// elements apart in the source and `to` in the target, whose rows begin on cache lines. U as above.
+template <class U>
+using TurnKernel = void (*)(const U* source, std::int64_t from, U* target, std::int64_t to,
+                            std::int64_t tiles);
+template <class U>
+TurnKernel<U> turn_kernel();
 
 /// Words of Philox4x32-10 (see op::Random) for the counters first ... first + n - 1; words[k][i] is word k of
 /// counter i.

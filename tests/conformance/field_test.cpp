@@ -151,6 +151,34 @@ TEST_P(FieldCases, PointwiseConvolutionsAreProducts) {  // case 51
   }
 }
 
+// Beyond the caches' size devices copy by other means; tiles, their edges and batches must all be right.
+TEST_P(FieldCases, LargeTransposedCopies) {
+  const auto check = [&]<class T>(const Shape& shape) {
+    SCOPED_TRACE(shape.to_string() + " of " + std::to_string(sizeof(T)) + " bytes");
+    std::vector<T> values(static_cast<std::size_t>(shape.product()));
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<T>(i * 7919 % 251);
+    const auto x = backend().from_data(TensorData::from<T>(values, shape));
+    const auto y = backend().into_data(bridge::permute(x, {0, 2, 1})).get();
+    const auto got = y.template as<T>();
+    const auto n = shape[1], m = shape[2];
+    std::int64_t wrong = 0;
+    for (std::int64_t i = 0; i < shape.product(); ++i) {
+      const auto batch = i / (n * m), row = i / n % m, column = i % n;
+      wrong += got[static_cast<std::size_t>(i)] !=
+               values[static_cast<std::size_t>(batch * n * m + column * m + row)];
+    }
+    EXPECT_EQ(wrong, 0);
+  };
+  const auto check_each = [&](const Shape& shape) {
+    check.template operator()<std::uint8_t>(shape);
+    check.template operator()<std::int32_t>(shape);
+    check.template operator()<double>(shape);
+  };
+  check_each({3, 1600, 1000});  // whole lines in the target
+  check_each({2, 1537, 1600});  // broken ones
+  check.template operator()<Float16>({1, 1088, 2050});
+}
+
 // Found by the fuzzer: the quotient is beyond f64's range, the remainder is not.
 TEST_P(FieldCases, RemaindersWhoseQuotientOverflows) {
   const std::vector<double> a{1, 1e308, -1e308, 0x1p1000, -1.5, 1e300, 3e-320},
