@@ -1,4 +1,4 @@
-/// Families that work along one axis: they run on rows, with that axis last and dense.
+/// Families that work along one axis: they run on rows, with that axis last and dense, or down columns.
 #pragma once
 
 #include "flex/value.hpp"
@@ -36,6 +36,18 @@ inline FlexRef axis_back(const FlexRef& rows, int axis) {
   order.push_back(last);
   for (int i = axis; i < last; ++i) order.push_back(i);
   return FlexValue::view_of(*rows, op::permuted(rows->view(), {order}));
+}
+
+/// A contiguous tensor as matrices whose columns run along `axis`.
+struct Columns {
+  std::int64_t matrices = 1, length, count = 1;
+};
+inline Columns columns_of(const Shape& shape, int axis) {
+  Columns c;
+  for (int i = 0; i < axis; ++i) c.matrices *= shape[i];
+  c.length = shape[axis];
+  for (int i = axis + 1; i < shape.rank(); ++i) c.count *= shape[i];
+  return c;
 }
 
 }  // namespace strata::flex

@@ -72,9 +72,9 @@ HWY_INLINE T largest(const T* HWY_RESTRICT x, std::size_t n) {
       a = max_or_nan(a, hn::LoadU(d, x + i));
       b = max_or_nan(b, hn::LoadU(d, x + i + lanes));
     }
-    HWY_ALIGN T parts[hn::MaxLanes(d)];
-    hn::Store(max_or_nan(a, b), d, parts);
-    for (std::size_t k = 0; k < lanes; ++k) best = parts[k] > best || parts[k] != parts[k] ? parts[k] : best;
+    const auto most = max_or_nan(a, b);
+    if (!hn::AllFalse(d, hn::IsNaN(most))) return std::numeric_limits<T>::quiet_NaN();
+    best = hn::GetLane(hn::MaxOfLanes(d, most));
   }
   for (; i < n; ++i) best = x[i] > best || x[i] != x[i] ? x[i] : best;
   return best;
@@ -110,11 +110,48 @@ void LogSoftmax(const T* x, T* out, std::size_t n) {
   const double sum = sum_of<T>(n, [&](auto d, std::size_t i) HWY_ATTR {
     return exp_below_zero(d, hn::Sub(hn::LoadU(d, x + i), hn::Set(d, top)));
   });
-  const T log_sum = static_cast<T>(std::log(sum));
+  const T log_sum = std::log(static_cast<T>(sum));
   for_each_vector<T>(n, [&](auto d, std::size_t i) HWY_ATTR {
     const auto shifted = hn::Sub(hn::LoadU(d, x + i), hn::Set(d, top));
     hn::StoreU(hn::Sub(shifted, hn::Set(d, log_sum)), d, out + i);
   });
+}
+
+/// One vector of columns, `stride` elements from row to row.
+template <class T, class D>
+HWY_INLINE void softmax_down(D d, const T* x, T* out, std::size_t n, std::size_t stride, bool log) {
+  const std::size_t lanes = hn::Lanes(d);
+  auto top = hn::Set(d, -std::numeric_limits<T>::infinity());
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto v = hn::LoadU(d, x + i * stride);
+    top = hn::IfThenElse(hn::Or(hn::Gt(v, top), hn::IsNaN(v)), v, top);
+  }
+  double totals[hn::MaxLanes(d)] = {};
+  HWY_ALIGN T parts[hn::MaxLanes(d)];
+  for (std::size_t first = 0; first < n; first += chunk) {
+    auto sum = hn::Zero(d);
+    for (std::size_t i = first; i < std::min(first + chunk, n); ++i) {
+      const auto shifted = hn::Sub(hn::LoadU(d, x + i * stride), top), e = exp_below_zero(d, shifted);
+      sum = hn::Add(sum, e);
+      hn::StoreU(log ? shifted : e, d, out + i * stride);
+    }
+    hn::Store(sum, d, parts);
+    for (std::size_t j = 0; j < lanes; ++j) totals[j] += static_cast<double>(parts[j]);
+  }
+  for (std::size_t j = 0; j < lanes; ++j) {
+    parts[j] = log ? std::log(static_cast<T>(totals[j])) : static_cast<T>(1 / totals[j]);
+  }
+  const auto last = hn::Load(d, parts);
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto v = hn::LoadU(d, out + i * stride);
+    hn::StoreU(log ? hn::Sub(v, last) : hn::Mul(v, last), d, out + i * stride);
+  }
+}
+
+template <class T>
+void SoftmaxColumns(const T* x, T* out, std::size_t n, std::size_t columns, bool log) {
+  for_each_vector<T>(
+      columns, [&](auto d, std::size_t i) HWY_ATTR { softmax_down(d, x + i, out + i, n, columns, log); });
 }
 
 /// out = (x - mean) * scale * weight + bias
@@ -161,7 +198,8 @@ void RmsNorm(const T* x, const T* weight, const T* bias, T* out, std::size_t n, 
 
 template <class T>
 const NormaliseKernels<T>& kernels() {
-  static const NormaliseKernels<T> all{Softmax<T>, LogSoftmax<T>, LayerNorm<T>, RmsNorm<T>};
+  static const NormaliseKernels<T> all{Softmax<T>, LogSoftmax<T>, SoftmaxColumns<T>, LayerNorm<T>,
+                                       RmsNorm<T>};
   return all;
 }
 

@@ -126,15 +126,45 @@ void sort_packed(const S* x, std::int64_t n, bool descending, std::int64_t* out,
   for (std::int64_t i = 0; i < n; ++i) keys[i] &= 0xffffffffu;
 }
 
-/// The best `count` of a row: a heap whose top is the worst of the best so far. Blocks whose extremum does
-/// not beat it are passed over.
+/// The smallest keys so far, of which `keys[0]` is the largest: few of them in descending order, many as a
+/// heap.
+class Best {
+ public:
+  Best(std::uint64_t* keys, std::int64_t count) : keys_(keys), count_(count) {
+    sorted() ? std::sort(keys, keys + count, std::greater()) : std::make_heap(keys, keys + count);
+  }
+  std::uint64_t worst() const { return keys_[0]; }
+  void replace_worst(std::uint64_t key) {
+    if (sorted()) {
+      std::int64_t i = 1;
+      for (; i < count_ && keys_[i] > key; ++i) keys_[i - 1] = keys_[i];
+      keys_[i - 1] = key;
+    } else {
+      std::pop_heap(keys_, keys_ + count_);
+      keys_[count_ - 1] = key;
+      std::push_heap(keys_, keys_ + count_);
+    }
+  }
+  void sort_ascending() {
+    sorted() ? std::reverse(keys_, keys_ + count_) : std::sort_heap(keys_, keys_ + count_);
+  }
+
+ private:
+  bool sorted() const { return count_ <= 16; }
+
+  std::uint64_t* keys_;
+  std::int64_t count_;
+};
+
+/// The best `count` of a row. Blocks whose extremum does not beat the worst of the best so far are passed
+/// over.
 template <class S>
 void select_packed(const S* x, std::int64_t n, bool descending, std::int64_t* out, std::int64_t count,
                    const ReduceKernels<Compute<S>>& extremum) {
   using C = Compute<S>;
   auto* keys = reinterpret_cast<std::uint64_t*>(out);
   for (std::int64_t i = 0; i < count; ++i) keys[i] = packed(x[i], i, descending);
-  std::make_heap(keys, keys + count);
+  Best selected(keys, count);
   constexpr std::int64_t at_once = 64;
   union {
     alignas(64) C converted[is_half<S> ? at_once : 1];
@@ -149,17 +179,14 @@ void select_packed(const S* x, std::int64_t n, bool descending, std::int64_t* ou
       part = reinterpret_cast<const C*>(x + first);
     }
     const C best = extremum.row(part, static_cast<std::size_t>(m)),
-            worst = computed(x[keys[0] & 0xffffffffu]);
+            worst = computed(x[selected.worst() & 0xffffffffu]);
     if (!is_nan(best) && !is_nan(worst) && !(descending ? best > worst : best < worst)) continue;
     for (auto i = first; i < first + m; ++i) {
       const auto candidate = packed(x[i], i, descending);
-      if (candidate >= keys[0]) continue;
-      std::pop_heap(keys, keys + count);
-      keys[count - 1] = candidate;
-      std::push_heap(keys, keys + count);
+      if (candidate < selected.worst()) selected.replace_worst(candidate);
     }
   }
-  std::sort_heap(keys, keys + count);
+  selected.sort_ascending();
   for (std::int64_t i = 0; i < count; ++i) keys[i] &= 0xffffffffu;
 }
 
@@ -168,28 +195,71 @@ template <class S>
 using Running = std::conditional_t<std::is_same_v<S, float>, double,
                                    std::conditional_t<std::is_integral_v<S>, std::uint64_t, Compute<S>>>;
 
-template <class S>
-void accumulate_row(op::CumulativeKind kind, const S* x, std::int64_t n, S* out) {
-  using op::CumulativeKind;
-  if (kind == CumulativeKind::max || kind == CumulativeKind::min) {
-    S best = x[0];
+template <op::CumulativeKind kind, class T>
+T joined(T total, T v) {
+  using enum op::CumulativeKind;
+  if constexpr (kind == sum) return total + v;
+  if constexpr (kind == prod) return total * v;
+  if constexpr (kind == max) return !is_nan(total) && (is_nan(v) || v > total) ? v : total;
+  if constexpr (kind == min) return !is_nan(total) && (is_nan(v) || v < total) ? v : total;
+}
+
+/// Running totals down `columns` columns of a contiguous matrix of `n` rows, `row` elements long, a few
+/// columns at a time.
+template <op::CumulativeKind kind, class S>
+void accumulate(const S* x, std::int64_t n, std::int64_t row, std::int64_t columns, S* out) {
+  constexpr bool extremum = kind == op::CumulativeKind::max || kind == op::CumulativeKind::min;
+  using T = std::conditional_t<extremum, Compute<S>, Running<S>>;
+  constexpr std::int64_t at_once = 64;
+  T totals[at_once];
+  for (std::int64_t first = 0; first < columns; first += at_once) {
+    const auto width = std::min(at_once, columns - first);
     for (std::int64_t i = 0; i < n; ++i) {
-      const auto a = computed(best), b = computed(x[i]);
-      if (!is_nan(a) && (is_nan(b) || (kind == CumulativeKind::max ? b > a : b < a))) best = x[i];
-      out[i] = best;
+      const S* from = x + i * row + first;
+      S* to = out + i * row + first;
+      for (std::int64_t c = 0; c < width; ++c) {
+        const auto v = static_cast<T>(computed(from[c]));
+        totals[c] = i == 0 ? v : joined<kind>(totals[c], v);
+        if constexpr (is_half<S>) {
+          to[c] = S(totals[c]);
+        } else {
+          to[c] = static_cast<S>(totals[c]);
+        }
+      }
     }
-    return;
   }
-  using T = Running<S>;
-  T total = kind == CumulativeKind::prod ? 1 : 0;
-  for (std::int64_t i = 0; i < n; ++i) {
-    const auto v = static_cast<T>(computed(x[i]));
-    total = kind == CumulativeKind::prod ? total * v : total + v;
-    if constexpr (is_half<S>) {
-      out[i] = S(total);
-    } else {
-      out[i] = static_cast<S>(total);
+}
+
+template <class S>
+void accumulate(op::CumulativeKind kind, const S* x, const Columns& all, S* out) {
+  using op::CumulativeKind;
+  const auto run = [&]<CumulativeKind k>() {
+    const auto n = all.length;
+    const auto bytes = 2 * all.matrices * n * all.count * static_cast<std::int64_t>(sizeof(S));
+    if (all.count == 1) {
+      return parallel(all.matrices, std::max<std::int64_t>(block / n, 1), bytes,
+                      [&](std::int64_t begin, std::int64_t end) {
+                        for (auto i = begin; i < end; ++i) accumulate<k>(x + i * n, n, 1, 1, out + i * n);
+                      });
     }
+    constexpr std::int64_t width = 512;
+    const auto panels = (all.count + width - 1) / width;
+    parallel(all.matrices * panels, 1, bytes, [&](std::int64_t begin, std::int64_t end) {
+      for (auto i = begin; i < end; ++i) {
+        const auto column = i % panels * width, at = i / panels * n * all.count + column;
+        accumulate<k>(x + at, n, all.count, std::min(width, all.count - column), out + at);
+      }
+    });
+  };
+  switch (kind) {
+    case CumulativeKind::sum:
+      return run.template operator()<CumulativeKind::sum>();
+    case CumulativeKind::prod:
+      return run.template operator()<CumulativeKind::prod>();
+    case CumulativeKind::max:
+      return run.template operator()<CumulativeKind::max>();
+    case CumulativeKind::min:
+      return run.template operator()<CumulativeKind::min>();
   }
 }
 
@@ -247,25 +317,15 @@ FlexRef run(const op::ArgSort& op, backend::Inputs inputs, const op::TensorType&
 }
 
 FlexRef run(const op::Cumulative& op, backend::Inputs inputs, const op::TensorType& type) {
-  const auto& x = flex(inputs[0]);
-  const auto out = FlexValue::make(x.backend, {type.dtype, rows_shape(type.shape, op.axis)}, "cumulative");
-  if (out->size() == 0) return axis_back(out, op.axis);
-  const auto rows = rows_of(x, op.axis, "cumulative");
-  const auto n = x.shape[op.axis];
-  visit_dtype(x.dtype, [&]<class S>() {
+  const auto x = contiguous(flex(inputs[0]), "cumulative");
+  auto out = FlexValue::make(x->backend, type, "cumulative");
+  if (out->size() == 0) return out;
+  visit_dtype(x->dtype, [&]<class S>() {
     if constexpr (!std::is_same_v<S, bool>) {
-      const S* data = rows->as<S>();
-      S* result = out->as<S>();
-      parallel(out->size() / n, std::max<std::int64_t>(block / n, 1),
-               2 * out->size() * static_cast<std::int64_t>(sizeof(S)),
-               [&](std::int64_t begin, std::int64_t end) {
-                 for (auto row = begin; row < end; ++row) {
-                   accumulate_row(op.kind, data + row * n, n, result + row * n);
-                 }
-               });
+      accumulate(op.kind, x->as<S>(), columns_of(x->shape, op.axis), out->as<S>());
     }
   });
-  return axis_back(out, op.axis);
+  return out;
 }
 
 }  // namespace strata::flex

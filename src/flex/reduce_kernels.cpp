@@ -51,6 +51,23 @@ HWY_INLINE V combine_vectors(V a, V x) {
   if constexpr (kind == ReduceKind::min) return hn::IfThenElse(hn::Or(hn::Lt(x, a), hn::IsNaN(x)), x, a);
 }
 
+/// The lanes of a vector as one.
+template <ReduceKind kind, class D, class V>
+HWY_INLINE hn::TFromD<D> combine_lanes(D d, V v) {
+  using T = hn::TFromD<D>;
+  if constexpr (kind == ReduceKind::max || kind == ReduceKind::min) {
+    if (!hn::AllFalse(d, hn::IsNaN(v))) return std::numeric_limits<T>::quiet_NaN();
+    return hn::GetLane(kind == ReduceKind::max ? hn::MaxOfLanes(d, v) : hn::MinOfLanes(d, v));
+  } else {
+    HWY_ALIGN T parts[hn::MaxLanes(d)];
+    hn::Store(v, d, parts);
+    for (std::size_t width = hn::Lanes(d) / 2; width > 0; width /= 2) {
+      for (std::size_t j = 0; j < width; ++j) parts[j] = combine<kind>(parts[j], parts[j + width]);
+    }
+    return parts[0];
+  }
+}
+
 template <class T, ReduceKind kind>
 T Chunk(const T* HWY_RESTRICT x, std::size_t n) {
   T total = identity<T, kind>();
@@ -58,7 +75,7 @@ T Chunk(const T* HWY_RESTRICT x, std::size_t n) {
   if constexpr (std::is_floating_point_v<T>) {
     const hn::ScalableTag<T> d;
     const std::size_t lanes = hn::Lanes(d);
-    if (n >= 4 * lanes) {
+    if (n >= lanes) {
       auto a = hn::Set(d, total), b = a, c = a, e = a;  // four chains hide the latency of an addition
       for (; i + 4 * lanes <= n; i += 4 * lanes) {
         a = combine_vectors<kind>(a, hn::LoadU(d, x + i));
@@ -66,13 +83,9 @@ T Chunk(const T* HWY_RESTRICT x, std::size_t n) {
         c = combine_vectors<kind>(c, hn::LoadU(d, x + i + 2 * lanes));
         e = combine_vectors<kind>(e, hn::LoadU(d, x + i + 3 * lanes));
       }
-      a = combine_vectors<kind>(combine_vectors<kind>(a, b), combine_vectors<kind>(c, e));
-      HWY_ALIGN T parts[hn::MaxLanes(d)];
-      hn::Store(a, d, parts);
-      for (std::size_t width = lanes / 2; width > 0; width /= 2) {
-        for (std::size_t j = 0; j < width; ++j) parts[j] = combine<kind>(parts[j], parts[j + width]);
-      }
-      total = parts[0];
+      for (; i + lanes <= n; i += lanes) a = combine_vectors<kind>(a, hn::LoadU(d, x + i));
+      total = combine_lanes<kind>(
+          d, combine_vectors<kind>(combine_vectors<kind>(a, b), combine_vectors<kind>(c, e)));
     }
   }
   for (; i < n; ++i) total = combine<kind>(total, x[i]);
