@@ -40,6 +40,16 @@ constexpr std::string_view name_of(DType t) {
   return names[static_cast<int>(t)];
 }
 
+/// The dtype that holds the values of both as well as any does: the wider of two floats or integers, f32 for
+/// f16 with bf16, a float before integers, anything before bool. Operations never promote by themselves:
+/// cast to this where dtypes differ.
+constexpr DType promote_types(DType a, DType b) {
+  if (a == b) return a;
+  if (is_float(a) != is_float(b)) return is_float(a) ? a : b;
+  if (!is_float(a)) return a < b ? a : b;
+  return size_of(a) == size_of(b) ? DType::f32 : a < b ? a : b;
+}
+
 /// bfloat16: the upper half of an IEEE binary32. Conversion rounds to nearest even and keeps NaN.
 struct BFloat16 {
   std::uint16_t bits = 0;

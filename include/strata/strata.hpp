@@ -1,6 +1,7 @@
 /// Everything a user of strata needs.
 #pragma once
 
+#include "strata/custom_gradient.hpp"
 #include "strata/device.hpp"
 #include "strata/dtype.hpp"
 #include "strata/error.hpp"

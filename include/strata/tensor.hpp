@@ -610,6 +610,8 @@ class Tensor {
   [[nodiscard]] Tensor require_grad() const requires is_float_kind {
     return Tensor(detail::require_grad(value_));
   }
+  /// Makes every later `backward` keep this tensor's gradient, though it is no leaf.
+  void retain_grad() const requires is_float_kind { detail::retain_grad(value_); }
   bool is_tracked() const { return detail::is_tracked(value_); }
   /// The same elements, cut off from the graph.
   Tensor detach() const { return Tensor(detail::detach(value_)); }
@@ -617,7 +619,8 @@ class Tensor {
   Tensor inner() const { return Tensor(detail::inner(value_)); }
   /// Gradients of the sum of this tensor's elements.
   Gradients backward() const requires is_float_kind;
-  /// This leaf's gradient, on `device().inner()`. Throws ArgumentError when there is none.
+  /// The gradient of this leaf, or of a tensor that retains its own, on `device().inner()`. Throws
+  /// ArgumentError when there is none.
   Tensor grad(const Gradients& gradients) const requires is_float_kind;
 
   /// For code that extends strata; `explicit` so that rank and kind are checked where it is used.

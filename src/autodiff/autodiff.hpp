@@ -8,6 +8,7 @@
 #include <string>
 
 #include "autodiff/gradients.hpp"
+#include "autodiff/rules.hpp"
 #include "backend/backend.hpp"
 #include "strata/device.hpp"
 
@@ -65,5 +66,12 @@ Gradients backward(const ValueRef& root);
 /// The same of the sum of `root * seed`; `seed` lives on the inner backend and has root's dtype and shape
 /// (ShapeError, DTypeError, DeviceError otherwise).
 Gradients backward(const ValueRef& root, const ValueRef& seed);
+
+/// `function` of `inputs` (at least one), run on the inner backend and differentiated there by `gradients`
+/// alone; just `function(inputs)` where nothing is tracked. Throws DeviceError when inputs or result live
+/// elsewhere. `backward` throws ArgumentError, DeviceError, ShapeError or DTypeError for gradients that do
+/// not fit the inputs.
+ValueRef custom_gradient(const std::vector<ValueRef>& inputs, const Function& function,
+                         const GradientFunction& gradients);
 
 }  // namespace strata::autodiff

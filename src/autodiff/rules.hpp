@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "bridge/bridge.hpp"
@@ -19,6 +20,12 @@
 namespace strata::autodiff {
 
 using backend::ValueRef;
+
+/// A function of values of one backend, and its gradients there: of each input, in order, given that of the
+/// result. Several threads may call them at once.
+using Function = std::function<ValueRef(const std::vector<ValueRef>& inputs)>;
+using GradientFunction = std::function<std::vector<ValueRef>(const ValueRef& gradient, const ValueRef& result,
+                                                             const std::vector<ValueRef>& inputs)>;
 
 /// A set of inputs by position.
 using InputSet = unsigned;
@@ -118,5 +125,13 @@ struct LinalgResult {
   std::size_t index = 0;
 };
 void differentiate(const LinalgResult& op, Step& step);
+
+/// A caller's own rule.
+struct Custom {
+  GradientFunction gradients;
+  ValueRef result;
+  std::vector<ValueRef> inputs;
+};
+void differentiate(const Custom& op, Step& step);
 
 }  // namespace strata::autodiff

@@ -46,6 +46,11 @@ bool is_tracked(const ValueRef& x) { return autodiff::is_tracked(x); }
 ValueRef detach(const ValueRef& x) {
   return dispatch::entry_of(x->backend).inner() ? autodiff::detach(x) : x;
 }
+void retain_grad(const ValueRef& x) { autodiff::retain_grad(x); }
+ValueRef custom_gradient(const std::vector<ValueRef>& inputs, const autodiff::Function& function,
+                         const autodiff::GradientFunction& gradients) {
+  return autodiff::custom_gradient(inputs, function, gradients);
+}
 ValueRef inner(const ValueRef& x) { return autodiff::inner(x); }
 std::shared_ptr<const autodiff::Gradients> backward(const ValueRef& x) {
   return std::make_shared<const autodiff::Gradients>(autodiff::backward(x));

@@ -47,6 +47,21 @@ TEST(Halves, RoundToNearestEven) {
   EXPECT_EQ(BFloat16(1.01171875f).bits, 0x3f82);  // half-way, even above
 }
 
+// Rows and columns: f64 f32 f16 bf16 i64 i32 u8 bool, as in docs/conventions.md.
+TEST(Promotion, FollowsTheTable) {
+  using enum DType;
+  constexpr DType table[dtype_count][dtype_count] = {
+      {f64, f64, f64, f64, f64, f64, f64, f64},  {f64, f32, f32, f32, f32, f32, f32, f32},
+      {f64, f32, f16, f32, f16, f16, f16, f16},  {f64, f32, f32, bf16, bf16, bf16, bf16, bf16},
+      {f64, f32, f16, bf16, i64, i64, i64, i64}, {f64, f32, f16, bf16, i64, i32, i32, i32},
+      {f64, f32, f16, bf16, i64, i32, u8, u8},   {f64, f32, f16, bf16, i64, i32, u8, boolean}};
+  for (int i = 0; i < dtype_count; ++i) {
+    for (int j = 0; j < dtype_count; ++j) {
+      EXPECT_EQ(promote_types(static_cast<DType>(i), static_cast<DType>(j)), table[i][j]) << i << ", " << j;
+    }
+  }
+}
+
 TEST(Convert, FloatToIntSaturatesAndNanIsZero) {
   const float nan = std::numeric_limits<float>::quiet_NaN(), inf = std::numeric_limits<float>::infinity();
   EXPECT_EQ(base::convert<std::int32_t>(nan), 0);

@@ -55,6 +55,75 @@ TEST_P(GradientTest, GradientsOfANormAreTheSameEveryTime) {  // case 43
   }
 }
 
+TEST_P(GradientTest, KnownGradientsTakeThePlaceOfTheChainRule) {
+  const auto d = device().autodiff();
+  const auto x = Tensor<1>::from({0.4F, 1.6F}, d).require_grad(),
+             y = Tensor<1>::from({2, 3}, d).require_grad();
+  const auto round = [](const Tensor<1>& v) { return v.round(); };
+  const auto straight = [](const Tensor<1>& g, auto&&...) { return std::tuple(g); };
+  const auto rounded = custom_gradient(round, straight, x);
+  EXPECT_EQ(rounded.to_vector<float>(), (Floats{0, 2}));
+  EXPECT_EQ(x.grad((rounded * y).sum().backward()).to_vector<float>(), (Floats{2, 3}));
+  EXPECT_EQ(custom_gradient(round, straight, x.inner()).to_vector<float>(), (Floats{0, 2}));
+  EXPECT_FALSE(custom_gradient(round, straight, x.detach()).is_tracked());
+
+  const auto ten_times =
+      custom_gradient([](const Tensor<1>& a, const Tensor<1>& b) { return a * b; },
+                      [](const Tensor<1>& g, const Tensor<1>&, const Tensor<1>& a, const Tensor<1>& b) {
+                        return std::tuple(g * b * 10, g * a * 10);
+                      },
+                      x, y);
+  const auto gradients = (ten_times * 2).sum().backward();
+  EXPECT_EQ(x.grad(gradients).to_vector<float>(), (Floats{40, 60}));
+  EXPECT_EQ(y.grad(gradients).to_vector<float>(), (Floats{8, 32}));
+}
+
+TEST_P(GradientTest, KnownGradientsAreDifferentiatedAgain) {
+  const auto x = Tensor<1>::from({2, 3}, device().autodiff().autodiff()).require_grad();
+  const auto cube = custom_gradient(
+      [](const Tensor<1>& v) { return v * v * v; },
+      [](const Tensor<1>& g, const Tensor<1>&, const Tensor<1>& v) { return std::tuple(g * v * v * 3); }, x);
+  const auto first = x.grad((cube * cube).sum().backward());  // 6 x^5
+  EXPECT_EQ(first.to_vector<float>(), (Floats{192, 1458}));
+  EXPECT_EQ(x.inner().grad(first.sum().backward()).to_vector<float>(), (Floats{480, 2430}));
+}
+
+TEST_P(GradientTest, KnownGradientsMustFitTheirInputs) {
+  const auto x = Tensor<1>::from({1, 2}, device().autodiff()).require_grad();
+  const auto same = [](const Tensor<1>& v) { return v; };
+  const auto with = [&](auto change) {
+    return custom_gradient(
+        same, [=](const Tensor<1>& g, auto&&...) { return std::tuple(change(g)); }, x);
+  };
+  EXPECT_THROW(with([](const Tensor<1>& g) { return g.narrow(0, 0, 1); }).backward(), ShapeError);
+  EXPECT_THROW(with([](const Tensor<1>& g) { return g.to_float(DType::f64); }).backward(), DTypeError);
+  EXPECT_THROW(with([&](const Tensor<1>&) { return x; }).backward(), DeviceError);
+  EXPECT_THROW(custom_gradient([&](const Tensor<1>&) { return x; },
+                               [](const Tensor<1>& g, auto&&...) { return std::tuple(g); }, x),
+               DeviceError);
+}
+
+TEST_P(GradientTest, HooksSeeAndChangeGradients) {
+  const auto d = device().autodiff();
+  const auto x = Tensor<1>::from({1, 2, 3}, d).require_grad();
+  Floats seen;
+  const auto hooked = on_gradient(x * x, [&](const Tensor<1>& g) {
+    seen = g.to_vector<float>();
+    return g.clamp(-2, 2);
+  });
+  const auto y = (hooked * Tensor<1>::from({1, 4, -5}, d)).sum();
+  EXPECT_EQ(x.grad(y.backward()).to_vector<float>(), (Floats{2, 8, -12}));
+  EXPECT_EQ(seen, (Floats{1, 4, -5}));
+}
+
+TEST_P(GradientTest, InnerTensorsMayRetainTheirGradient) {
+  const auto d = device().autodiff();
+  const auto x = Tensor<1>::from({1, 2}, d).require_grad(), y = x * 3;
+  EXPECT_THROW(y.grad((y * y).sum().backward()), ArgumentError);
+  y.retain_grad();
+  EXPECT_EQ(y.grad((y * y).sum().backward()).to_vector<float>(), (Floats{6, 12}));
+}
+
 TEST_P(GradientTest, TwoThreadsDifferentiateAtOnce) {
   const auto d = device().autodiff();
   const auto shared = Tensor<1>::from({1, 2, 3}, d).require_grad();

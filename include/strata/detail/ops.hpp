@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -144,6 +145,12 @@ STRATA_API ValueRef einsum(const std::string& equation, const std::vector<ValueR
 STRATA_API ValueRef require_grad(const ValueRef& x);
 STRATA_API bool is_tracked(const ValueRef& x);
 STRATA_API ValueRef detach(const ValueRef& x);
+STRATA_API void retain_grad(const ValueRef& x);
+STRATA_API ValueRef
+custom_gradient(const std::vector<ValueRef>& inputs,
+                const std::function<ValueRef(const std::vector<ValueRef>&)>& function,
+                const std::function<std::vector<ValueRef>(const ValueRef& gradient, const ValueRef& result,
+                                                          const std::vector<ValueRef>& inputs)>& gradients);
 STRATA_API ValueRef inner(const ValueRef& x);
 STRATA_API std::shared_ptr<const autodiff::Gradients> backward(const ValueRef& x);
 /// Throws ArgumentError when the gradients hold none for x.
