@@ -9,6 +9,7 @@
 #include "strata/future.hpp"
 #include "strata/linalg.hpp"
 #include "strata/npy.hpp"
+#include "strata/quantize.hpp"
 #include "strata/shape.hpp"
 #include "strata/tensor.hpp"
 #include "strata/tensor_data.hpp"

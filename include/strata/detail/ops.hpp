@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -141,6 +142,11 @@ STRATA_API ValueRef is_finite(const ValueRef& x);
 STRATA_API ValueRef nan_to_num(const ValueRef& x, double nan, double infinity, double minus_infinity);
 STRATA_API bool all_close(const ValueRef& a, const ValueRef& b, double rtol, double atol, bool equal_nan);
 STRATA_API ValueRef einsum(const std::string& equation, const std::vector<ValueRef>& operands);
+
+struct QuantizationRange {
+  ValueRef scale, zero_point;
+};
+STRATA_API QuantizationRange quantization_range(const ValueRef& x, std::optional<int> axis, bool symmetric);
 
 STRATA_API ValueRef require_grad(const ValueRef& x);
 STRATA_API bool is_tracked(const ValueRef& x);
