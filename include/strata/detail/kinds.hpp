@@ -72,7 +72,8 @@ STRATA_API std::string_view name_of(ScatterMode);
 enum class PoolKind : std::uint8_t { max, mean };
 STRATA_API std::string_view name_of(PoolKind);
 
-enum class LinalgKind : std::uint8_t { cholesky, solve, inverse, determinant, qr, svd, eigh };
+enum class LinalgKind : std::uint8_t { cholesky, solve, inverse, determinant, qr, svd, eigh, lu, slogdet };
+inline constexpr int linalg_count = 9;
 STRATA_API std::string_view name_of(LinalgKind);
 
 enum class NormKind : std::uint8_t { layer, rms };

@@ -137,6 +137,9 @@ def error_family():
     linalg("solve", "of another height", [zeros("f32", 2, 2), zeros("f32", 3, 1)], "ShapeError", ["[3, 1]", "[2, 2]"])
     linalg("solve", "of another dtype", [zeros("f32", 2, 2), zeros("f64", 2, 1)], "DTypeError", ["f32", "f64"])
 
+    linalg("lu", "of a vector", [zeros("f32", 3)], "ShapeError", ["two axes"])
+    linalg("slogdet", "of an oblong matrix", [x], "ShapeError", ["2 x 3", named])
+
     add("add of two dtypes", "binary", {"kind": "add"}, [x, zeros("f64", 2, 3)], "DTypeError", ["f32", "f64", "cast"])
     add("add of two shapes", "binary", {"kind": "add"}, [x, zeros("f32", 2)], "ShapeError", ["[2, 3]", "[2]", "axis 1"])
     add("exp of integers", "unary", {"kind": "exp"}, [zeros("i32", 2)], "DTypeError", ["[exp]", "i32"])
