@@ -199,6 +199,10 @@ ValueRef arg_pool(const op::ArgPool& op, const ValueRef& x) { return run1(op, x)
 backend::Values linalg(op::LinalgKind kind, const std::vector<ValueRef>& operands) {
   return backend::execute(op::Linalg{kind}, operands);
 }
+ValueRef fft(op::FftKind kind, const ValueRef& x, int axis, std::int64_t size) {
+  const int rank = x->shape.rank() - (kind == op::FftKind::rfft ? 0 : 1);
+  return run1(op::Fft{kind, normalise_axis(axis, rank, op::name_of(kind)), size}, x);
+}
 
 ValueRef sum_to(const ValueRef& x, const Shape& shape) {
   if (x->shape == shape) return x;

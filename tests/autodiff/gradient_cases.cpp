@@ -379,6 +379,22 @@ void add_lu(Collector& to) {
          {{2, 3, 3}});
 }
 
+void add_fft(Collector& to) {
+  const auto of = [](op::FftKind kind, int axis, std::int64_t size) {
+    return [=](const Values& x) { return bridge::fft(kind, mul(x[0], x[0]), axis, size); };
+  };
+  for (std::int64_t n : {1, 2, 5, 6, 37}) {
+    const auto name = "_of_" + std::to_string(n);
+    to.add("fft" + name, of(op::FftKind::fft, 0, n), {{n, 2}}, -1, 1);
+    to.add("ifft" + name, of(op::FftKind::ifft, 0, n), {{n, 2}}, -1, 1);
+    to.add("rfft" + name, of(op::FftKind::rfft, 0, n), {{n}}, -1, 1);
+    to.add("irfft" + name, of(op::FftKind::irfft, 0, n), {{n / 2 + 1, 2}}, -1, 1);
+  }
+  to.add("fft_along_axis_1", of(op::FftKind::fft, 1, 3), {{2, 3, 2, 2}}, -1, 1);
+  to.add("rfft_along_axis_0", of(op::FftKind::rfft, 0, 4), {{4, 3}}, -1, 1);
+  to.add("irfft_along_axis_0", of(op::FftKind::irfft, 0, 4), {{3, 2, 2}}, -1, 1);
+}
+
 void add_compositions(Collector& to) {
   to.add("log_softmax",
          [](const Values& x) {
@@ -422,6 +438,7 @@ const std::vector<GradientCase>& gradient_cases() {
     add_window(to);
     add_linalg(to);
     add_lu(to);
+    add_fft(to);
     add_compositions(to);
     return std::move(to.cases);
   }();
