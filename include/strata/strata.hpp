@@ -2,11 +2,13 @@
 #pragma once
 
 #include "strata/activation.hpp"
+#include "strata/arrange.hpp"
 #include "strata/device.hpp"
 #include "strata/dtype.hpp"
 #include "strata/error.hpp"
 #include "strata/functional.hpp"
 #include "strata/future.hpp"
+#include "strata/grid.hpp"
 #include "strata/linalg.hpp"
 #include "strata/npy.hpp"
 #include "strata/products.hpp"

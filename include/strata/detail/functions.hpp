@@ -23,4 +23,33 @@ STRATA_API ValueRef tensordot(const ValueRef& a, const ValueRef& b, std::span<co
                               std::span<const int> axes_b);
 STRATA_API ValueRef cross(const ValueRef& a, const ValueRef& b, int axis);
 
+// ---- joining, splitting, arranging
+
+/// Appends axes of extent 1 (`vstack` puts one in front of a vector) until the axis to join along exists.
+STRATA_API ValueRef raised(const ValueRef& x, int rank);
+STRATA_API std::vector<ValueRef> split(const ValueRef& x, std::span<const std::int64_t> sizes, int axis);
+STRATA_API std::vector<ValueRef> chunk(const ValueRef& x, std::int64_t count, int axis);
+STRATA_API std::vector<ValueRef> unbind(const ValueRef& x, int axis);
+STRATA_API ValueRef repeat_along(const ValueRef& x, std::int64_t count, int axis);
+STRATA_API ValueRef mask(op::CompareKind kind, std::int64_t rows, std::int64_t columns, std::int64_t diagonal,
+                         const Device& device);
+STRATA_API ValueRef diagonal_matrix(const ValueRef& x, std::int64_t offset);
+
+// ---- grids and images
+
+STRATA_API std::vector<ValueRef> meshgrid(const std::vector<ValueRef>& axes, bool swapped);
+STRATA_API ValueRef affine_grid(const ValueRef& theta, std::int64_t height, std::int64_t width,
+                                bool align_corners);
+enum class Sampling : std::uint8_t { bilinear, nearest };
+enum class Outside : std::uint8_t { zeros, border, reflection };
+STRATA_API ValueRef grid_sample(const ValueRef& x, const ValueRef& grid, Sampling how, Outside outside,
+                                bool align_corners);
+/// Two numbers each: of rows and of columns.
+struct Patches {
+  std::span<const std::int64_t> window, stride, padding, dilation;
+};
+STRATA_API ValueRef unfold_image(const ValueRef& x, const Patches& patches);
+STRATA_API ValueRef fold_image(const ValueRef& columns, std::span<const std::int64_t> size,
+                               const Patches& patches);
+
 }  // namespace strata::detail
