@@ -3,6 +3,7 @@
 
 #include "strata/activation.hpp"
 #include "strata/arrange.hpp"
+#include "strata/counting.hpp"
 #include "strata/device.hpp"
 #include "strata/dtype.hpp"
 #include "strata/error.hpp"
@@ -12,6 +13,7 @@
 #include "strata/linalg.hpp"
 #include "strata/npy.hpp"
 #include "strata/products.hpp"
+#include "strata/random.hpp"
 #include "strata/shape.hpp"
 #include "strata/statistics.hpp"
 #include "strata/tensor.hpp"

@@ -111,6 +111,23 @@ TEST_P(StatisticsTest, QuietSoftmaxMaySayNothing) {
   EXPECT_EQ(quiet_softmax(Tensor<2>::zeros({3, 0}, device()), 1).shape(), (Shape{3, 0}));
 }
 
+TEST_P(StatisticsTest, DrawsClassesByTheirWeights) {
+  manual_seed(11);
+  const auto weights = Tensor<2>::from({{0, 1, 3, 0}, {2, 0, 0, 0}}, device());
+  const auto drawn = categorical(weights, 4000);
+  EXPECT_EQ(drawn.shape(), (Shape{2, 4000}));
+  const auto counts = bincount(drawn.at(0, 0), 4).to_vector<std::int64_t>();
+  EXPECT_EQ(counts[0] + counts[3], 0);
+  EXPECT_NEAR(static_cast<double>(counts[2]), 3000, 5 * std::sqrt(4000 * 0.75 * 0.25));  // five sigma
+  EXPECT_EQ(drawn.at(0, 1).max().item(), 0);
+  EXPECT_THROW(categorical(vector({}), 1), ArgumentError);
+  const auto like = random_like(Tensor<2>::zeros({3, 5}, device(), DType::f64), 2, 3);
+  EXPECT_EQ(like.dtype(), DType::f64);
+  EXPECT_EQ(like.shape(), (Shape{3, 5}));
+  EXPECT_TRUE(like.greater_equal(2).all().item() && like.less(3).all().item());
+  EXPECT_EQ(random_normal_like(vector({1, 2})).shape(), (Shape{2}));
+}
+
 TEST_P(StatisticsTest, EveryFloatType) {
   const auto d = device();
   expect_every_float<2>(d, {3, 40}, [](const auto& x) { return cov(x); });

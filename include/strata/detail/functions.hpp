@@ -52,4 +52,26 @@ STRATA_API ValueRef unfold_image(const ValueRef& x, const Patches& patches);
 STRATA_API ValueRef fold_image(const ValueRef& columns, std::span<const std::int64_t> size,
                                const Patches& patches);
 
+// ---- counting, searching, places
+
+struct UniqueValues {
+  ValueRef values, inverse, counts;
+};
+STRATA_API UniqueValues unique(const ValueRef& x);
+/// `weights` may be null.
+STRATA_API ValueRef bincount(const ValueRef& x, const ValueRef& weights, std::int64_t least);
+STRATA_API ValueRef bin_edges(const ValueRef& like, std::int64_t bins, double low, double high);
+STRATA_API ValueRef histogram(const ValueRef& x, const ValueRef& edges);
+/// Along the last axis; the others of `sorted` are those of `values`, or none.
+STRATA_API ValueRef searchsorted(const ValueRef& sorted, const ValueRef& values, bool right);
+STRATA_API ValueRef is_in(const ValueRef& x, const ValueRef& set);
+STRATA_API ValueRef take(const ValueRef& x, const ValueRef& index);
+STRATA_API ValueRef gather_nd(const ValueRef& x, const ValueRef& index, int axes);
+STRATA_API ValueRef scatter_nd(const ValueRef& x, const ValueRef& index, const ValueRef& source,
+                               op::ScatterMode mode, int axes);
+
+// ---- random numbers
+
+STRATA_API ValueRef categorical(const ValueRef& weights, std::int64_t count);
+
 }  // namespace strata::detail
