@@ -70,6 +70,12 @@ STRATA_API ValueRef gather_nd(const ValueRef& x, const ValueRef& index, int axes
 STRATA_API ValueRef scatter_nd(const ValueRef& x, const ValueRef& index, const ValueRef& source,
                                op::ScatterMode mode, int axes);
 
+// ---- matrices
+
+/// Order of rows, L, U.
+STRATA_API std::vector<ValueRef> lu(const ValueRef& a);
+STRATA_API ValueRef pseudo_inverse(const ValueRef& a, double rcond);
+
 // ---- random numbers
 
 STRATA_API ValueRef categorical(const ValueRef& weights, std::int64_t count);
