@@ -15,6 +15,7 @@
 #include "strata/products.hpp"
 #include "strata/random.hpp"
 #include "strata/shape.hpp"
+#include "strata/signal.hpp"
 #include "strata/statistics.hpp"
 #include "strata/tensor.hpp"
 #include "strata/tensor_data.hpp"

@@ -80,4 +80,20 @@ STRATA_API ValueRef pseudo_inverse(const ValueRef& a, double rcond);
 
 STRATA_API ValueRef categorical(const ValueRef& weights, std::int64_t count);
 
+// ---- signals
+
+/// `size` < 1: as many points as there are.
+STRATA_API ValueRef fft(op::FftKind kind, const ValueRef& x, int axis, std::int64_t size);
+STRATA_API ValueRef complex_product(const ValueRef& a, const ValueRef& b);
+/// sum_k terms[k] cos(2 pi k t / period), the period n or n - 1.
+STRATA_API ValueRef cosine_window(std::span<const double> terms, std::int64_t n, bool periodic, DType dtype,
+                                  const Device& device);
+struct Frames {
+  std::int64_t size, hop;
+  bool centred, onesided, normalised;
+};
+STRATA_API ValueRef stft(const ValueRef& x, const ValueRef& window, const Frames& frames);
+STRATA_API ValueRef istft(const ValueRef& spectrum, const ValueRef& window, const Frames& frames,
+                          std::int64_t length);
+
 }  // namespace strata::detail
