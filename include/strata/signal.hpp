@@ -53,6 +53,26 @@ requires(D >= 2) Tensor<D - 1> irfft(const Tensor<D>& y, int axis = -1, std::int
   return Tensor<D - 1>(detail::fft(op::FftKind::irfft, y.value(), axis, n));
 }
 
+/// The frequencies of `fft` over n points that lie `spacing` apart: 0, 1, ..., -2, -1 over n * spacing.
+inline Tensor<1> fftfreq(std::int64_t n, double spacing = 1, const Device& device = Device(),
+                         DType dtype = DType::f32) {
+  return Tensor<1>(detail::frequencies(n, spacing, false, dtype, device));
+}
+/// Those of `rfft`: 0, 1, ..., n / 2 over n * spacing.
+inline Tensor<1> rfftfreq(std::int64_t n, double spacing = 1, const Device& device = Device(),
+                          DType dtype = DType::f32) {
+  return Tensor<1>(detail::frequencies(n, spacing, true, dtype, device));
+}
+/// Moves frequency 0 to the middle of an axis of the tensor, and back.
+template <int D, class Kind>
+requires(D >= 1) Tensor<D, Kind> fftshift(const Tensor<D, Kind>& x, int axis) {
+  return x.roll(x.dim(axis) / 2, axis);
+}
+template <int D, class Kind>
+requires(D >= 1) Tensor<D, Kind> ifftshift(const Tensor<D, Kind>& x, int axis) {
+  return x.roll(-(x.dim(axis) / 2), axis);
+}
+
 // ---- windows of n >= 1 points. Periodic ones (for spectra) are the first n points of symmetric ones (for
 // filters) of n + 1.
 

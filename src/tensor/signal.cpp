@@ -71,6 +71,22 @@ ValueRef fft(FftKind kind, const ValueRef& x, int axis, std::int64_t size) {
   return bridge::fft(kind, resized(x, axis, size), axis, size);
 }
 
+ValueRef frequencies(std::int64_t n, double spacing, bool half, DType dtype, const Device& device) {
+  if (n < 1 || !(spacing > 0)) {
+    throw ArgumentError(
+        fmt::format("[fftfreq] of {} points {} apart: needs one point and a distance above 0", n, spacing));
+  }
+  auto& home = device.entry().backend();
+  const auto positive = half ? n / 2 + 1 : (n + 1) / 2;
+  auto counts = bridge::iota(home, positive, DType::f64, 0.0, 1.0);
+  if (!half) {
+    const auto negative = n - positive;
+    counts = bridge::cat(
+        {counts, bridge::iota(home, negative, DType::f64, -static_cast<double>(negative), 1.0)}, 0);
+  }
+  return bridge::cast(bridge::binary(op::BinaryKind::div, counts, static_cast<double>(n) * spacing), dtype);
+}
+
 ValueRef complex_product(const ValueRef& a, const ValueRef& b) {
   for (const auto& x : {a, b}) {
     if (x->shape.back() != 2) {

@@ -130,6 +130,22 @@ TEST_P(SignalTest, ComplexNumbers) {
   expect_near(irfft(complex_mul(rfft(x), rfft(shift)), 0, 5), {5, 1, 2, 3, 4});
 }
 
+TEST_P(SignalTest, FrequenciesAndTheirOrder) {
+  expect_near(fftfreq(4, 0.5, device()), {0, 0.5f, -1, -0.5f});
+  expect_near(fftfreq(5, 1, device()), {0, 0.2f, 0.4f, -0.4f, -0.2f});
+  expect_near(fftfreq(1, 1, device()), {0});
+  expect_near(rfftfreq(4, 0.5, device()), {0, 0.5f, 1});
+  expect_near(rfftfreq(5, 1, device()), {0, 0.2f, 0.4f});
+  expect_near(fftshift(fftfreq(4, 0.25, device()), 0), {-2, -1, 0, 1});
+  expect_near(fftshift(fftfreq(5, 0.2, device()), -1), {-2, -1, 0, 1, 2});
+  for (std::int64_t n : {4, 5}) {
+    const auto x = Tensor<1>::arange(0, static_cast<double>(n), 1, device());
+    EXPECT_EQ(floats(ifftshift(fftshift(x, 0), 0)), floats(x));
+  }
+  EXPECT_THROW(fftfreq(0, 1, device()), ArgumentError);
+  EXPECT_THROW(rfftfreq(3, 0, device()), ArgumentError);
+}
+
 TEST_P(SignalTest, Windows) {
   expect_near(hann_window(4, true, device()), {0, 0.5f, 1, 0.5f});
   expect_near(hann_window(5, false, device()), {0, 0.5f, 1, 0.5f, 0});

@@ -84,6 +84,7 @@ STRATA_API ValueRef categorical(const ValueRef& weights, std::int64_t count);
 
 /// `size` < 1: as many points as there are.
 STRATA_API ValueRef fft(op::FftKind kind, const ValueRef& x, int axis, std::int64_t size);
+STRATA_API ValueRef frequencies(std::int64_t n, double spacing, bool half, DType dtype, const Device& device);
 STRATA_API ValueRef complex_product(const ValueRef& a, const ValueRef& b);
 /// sum_k terms[k] cos(2 pi k t / period), the period n or n - 1.
 STRATA_API ValueRef cosine_window(std::span<const double> terms, std::int64_t n, bool periodic, DType dtype,
