@@ -1,64 +1,20 @@
-/// Functions of several tensors: products beyond matmul, convolution and pooling, normalisation, activations
-/// with parameters, attention and losses. Shapes are written [batch, channels, ...]; Float tensors throughout
-/// unless said otherwise. All are differentiable.
+/// Layers as functions: linear, convolution and pooling, normalisation, embedding, attention and losses.
+/// Shapes are written [batch, channels, ...]; Float tensors throughout unless said otherwise. All are
+/// differentiable.
 #pragma once
 
 #include <array>
 #include <string>
 
+#include "strata/activation.hpp"
 #include "strata/detail/functional.hpp"
+#include "strata/products.hpp"
 #include "strata/tensor.hpp"
 
 namespace strata::inline v0 {
 
-// ---- products
+// ---- linear layers
 
-/// Einstein summation: `einsum<2>("ij,jk->ik", a, b)`. Letters name axes; those missing on the right are
-/// summed.
-template <int R, int... D, class Kind>
-Tensor<R, Kind> einsum(const std::string& equation, const Tensor<D, Kind>&... operands) {
-  return Tensor<R, Kind>(detail::einsum(equation, {operands.value()...}));
-}
-/// [n] . [n] -> a number.
-template <class Kind>
-Tensor<0, Kind> dot(const Tensor<1, Kind>& a, const Tensor<1, Kind>& b) {
-  return einsum<0>("i,i->", a, b);
-}
-/// [m], [n] -> [m, n].
-template <class Kind>
-Tensor<2, Kind> outer(const Tensor<1, Kind>& a, const Tensor<1, Kind>& b) {
-  return a.unsqueeze(1) * b;
-}
-/// [m, n] x [n] -> [m].
-template <class Kind>
-Tensor<1, Kind> matvec(const Tensor<2, Kind>& a, const Tensor<1, Kind>& x) {
-  return a.matmul(x.unsqueeze(1)).squeeze(1);
-}
-/// Kronecker product, [m, n] and [p, q] -> [m p, n q].
-template <class Kind>
-Tensor<2, Kind> kron(const Tensor<2, Kind>& a, const Tensor<2, Kind>& b) {
-  return Tensor<2, Kind>(detail::kron(a.value(), b.value()));
-}
-/// beta * c + alpha * a x b.
-template <int D, int E>
-auto addmm(const Tensor<E>& c, const Tensor<D>& a, const Tensor<D>& b, double beta = 1, double alpha = 1) {
-  return c * beta + a.matmul(b) * alpha;
-}
-/// a + weight * (b - a).
-template <int D, int E>
-auto lerp(const Tensor<D>& a, const Tensor<E>& b, double weight) {
-  return a + (b - a) * weight;
-}
-/// Distances between rows in the p-norm: [.., m, k], [.., n, k] -> [.., m, n].
-template <int D>
-requires(D >= 2 && D < max_rank) Tensor<D> cdist(const Tensor<D>& a, const Tensor<D>& b, double p = 2) {
-  return (a.unsqueeze(-2) - b.unsqueeze(-3)).norm(p, -1);
-}
-/// Cosine of the angle between vectors along `axis`; norms below eps count as eps.
-template <int D>
-auto cosine_similarity(const Tensor<D>& a, const Tensor<D>& b, int axis = -1, double eps = 1e-8) {
-  return (a * b).sum(axis) / (a.norm(2, axis).max_with(eps) * b.norm(2, axis).max_with(eps));
-}
 /// x w^T + b: x [.., in], weight [out, in], bias [out].
 template <int D>
 requires(D >= 2) Tensor<D> linear(const Tensor<D>& x, const Tensor<2>& weight, const Tensor<1>& bias) {
@@ -190,78 +146,6 @@ Tensor<D> batch_norm(const Tensor<D>& x, const Tensor<1>& mean, const Tensor<1>&
                      const Tensor<1>& weight, const Tensor<1>& bias, double eps = 1e-5) {
   return Tensor<D>(
       detail::batch_norm(x.value(), mean.value(), variance.value(), weight.value(), bias.value(), eps));
-}
-
-// ---- activations
-
-template <int D>
-Tensor<D> leaky_relu(const Tensor<D>& x, double slope = 0.01) {
-  return x.greater(0).where(x, x * slope);
-}
-template <int D>
-Tensor<D> elu(const Tensor<D>& x, double alpha = 1) {
-  return x.greater(0).where(x, x.min_with(0).expm1() * alpha);
-}
-template <int D>
-Tensor<D> celu(const Tensor<D>& x, double alpha = 1) {
-  return x.greater(0).where(x, (x.min_with(0) / alpha).expm1() * alpha);
-}
-/// Klambauer et al., "Self-normalizing neural networks", 2017.
-template <int D>
-Tensor<D> selu(const Tensor<D>& x) {
-  return elu(x, 1.6732632423543772848170429916717) * 1.0507009873554804934193349852946;
-}
-template <int D>
-Tensor<D> relu6(const Tensor<D>& x) {
-  return x.clamp(0, 6);
-}
-template <int D>
-Tensor<D> hardtanh(const Tensor<D>& x, double low = -1, double high = 1) {
-  return x.clamp(low, high);
-}
-template <int D>
-Tensor<D> hard_sigmoid(const Tensor<D>& x) {
-  return (x / 6 + 0.5).clamp(0, 1);
-}
-template <int D>
-Tensor<D> hard_swish(const Tensor<D>& x) {
-  return x * hard_sigmoid(x);
-}
-template <int D>
-Tensor<D> softsign(const Tensor<D>& x) {
-  return x / (x.abs() + 1);
-}
-template <int D>
-Tensor<D> tanhshrink(const Tensor<D>& x) {
-  return x - x.tanh();
-}
-template <int D>
-Tensor<D> hard_shrink(const Tensor<D>& x, double lambda = 0.5) {
-  return x.mask_fill(x.abs().less_equal(lambda), 0);
-}
-template <int D>
-Tensor<D> soft_shrink(const Tensor<D>& x, double lambda = 0.5) {
-  return x - x.clamp(-lambda, lambda);
-}
-/// `value` where x is not above the threshold.
-template <int D>
-Tensor<D> threshold(const Tensor<D>& x, double limit, double value) {
-  return x.mask_fill(!x.greater(limit), value);
-}
-/// x for x > 0, weight * x else; the weight broadcasts.
-template <int D, int E>
-Tensor<D> prelu(const Tensor<D>& x, const Tensor<E>& weight) {
-  return x.greater(0).where(x, x * weight);
-}
-/// The first half of an axis times the sigmoid of the second.
-template <int D>
-Tensor<D> glu(const Tensor<D>& x, int axis = -1) {
-  const auto half = x.dim(axis) / 2;
-  return x.narrow(axis, 0, half) * x.narrow(axis, half, x.dim(axis) - half).sigmoid();
-}
-template <int D>
-Tensor<D> softmin(const Tensor<D>& x, int axis) {
-  return (-x).softmax(axis);
 }
 
 // ---- embedding and attention

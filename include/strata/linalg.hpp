@@ -3,7 +3,10 @@
 /// result is read.
 #pragma once
 
+#include <limits>
+
 #include "strata/detail/functional.hpp"
+#include "strata/detail/functions.hpp"
 #include "strata/tensor.hpp"
 
 namespace strata::inline v0 {
@@ -69,6 +72,61 @@ requires Matrices<D> Eigen<D> eigh(const Tensor<D>& a) {
   const auto r = detail::linalg(op::LinalgKind::eigh, {a.value()});
   return {Tensor<D - 1>(r[0]), Tensor<D>(r[1])};
 }
+
+template <int D>
+struct LU {
+  Tensor<D - 1, Int> order;  ///< rows of a as l and u have them: a[order] = l u
+  Tensor<D> l;               ///< ones on the diagonal, zeros above
+  Tensor<D> u;               ///< zeros below the diagonal
+  /// The permutation matrices p with a = p l u.
+  Tensor<D> p() const { return order.one_hot(order.dim(-1)).to_float(l.dtype()).transpose(); }
+};
+/// a [.., m, n] with its rows in another order is l [.., m, k] times u [.., k, n], k = min(m, n). Partial
+/// pivoting. Gradients need an invertible leading k x k part of u.
+template <int D>
+requires Matrices<D> LU<D> lu(const Tensor<D>& a) {
+  const auto r = detail::lu(a.value());
+  return {Tensor<D - 1, Int>(r[0]), Tensor<D>(r[1]), Tensor<D>(r[2])};
+}
+
+template <int D>
+struct SignAndLog {
+  Tensor<D> sign;           ///< -1, 0 or 1
+  Tensor<D> log_magnitude;  ///< -infinity where the matrix is singular
+};
+/// The determinant as sign * exp(log_magnitude), which leaves no range. The gradient needs an inverse.
+template <int D>
+requires Matrices<D> SignAndLog<D - 2> slogdet(const Tensor<D>& a) {
+  const auto r = detail::linalg(op::LinalgKind::slogdet, {a.value()});
+  return {Tensor<D - 2>(r[0]), Tensor<D - 2>(r[1])};
+}
+/// log(det(a)): NaN where the determinant is negative, -infinity where it is 0.
+template <int D>
+requires Matrices<D>
+auto logdet(const Tensor<D>& a) {
+  const auto [sign, log] = slogdet(a);
+  return log.mask_fill(sign.less(0), std::numeric_limits<double>::quiet_NaN());
+}
+
+/// The pseudo-inverse [.., n, m] of Moore and Penrose, by svd. Singular values up to `rcond` times the
+/// largest count as 0; without rcond, max(m, n) times the dtype's epsilon. Gradients need distinct singular
+/// values.
+template <int D>
+requires Matrices<D> Tensor<D> pinv(const Tensor<D>& a, double rcond = -1) {
+  return Tensor<D>(detail::pseudo_inverse(a.value(), rcond));
+}
+
+/// sqrt(sum a^2): the 2-norm of the singular values.
+template <int D>
+requires Matrices<D> Tensor<D - 2> frobenius_norm(const Tensor<D>& a) {
+  return a.template flatten<D - 1>(-2, -1).norm(2, -1);
+}
+/// The sum of the singular values.
+template <int D>
+requires Matrices<D> Tensor<D - 2> nuclear_norm(const Tensor<D>& a) { return svd(a).s.sum(-1); }
+/// The largest singular value.
+template <int D>
+requires Matrices<D> Tensor<D - 2> spectral_norm(const Tensor<D>& a) { return svd(a).s.max(-1); }
 
 }  // namespace linalg
 }  // namespace strata::inline v0

@@ -18,7 +18,7 @@ bool is_memory_bound(const op::Operation& op) {
                    [](const op::Unfold&) { return true; },      [](const op::Reshape&) { return true; },
                    [](const op::Permute&) { return true; },     [](const op::Expand&) { return true; },
                    [](const op::Slice&) { return true; },       [](const op::Flip&) { return true; },
-                   [](const op::Cat&) { return true; }},
+                   [](const op::Cat&) { return true; },         [](const op::Fft&) { return false; }},
       op);
 }
 

@@ -112,6 +112,60 @@ ValueRef svd_gradient(std::size_t index, const ValueRef& a, const ValueRef& g) {
   return matmul(u, add(inside, outside));
 }
 
+/// Rows [first, last) and columns [left, right) of every matrix.
+ValueRef part(const ValueRef& x, std::int64_t first, std::int64_t last, std::int64_t left,
+              std::int64_t right) {
+  const int rank = x->shape.rank();
+  Dims start = Dims::filled(rank, 0), stop = x->shape;
+  start[rank - 2] = first;
+  stop[rank - 2] = last;
+  start[rank - 1] = left;
+  stop[rank - 1] = right;
+  return bridge::slice(x, start, stop, Dims::filled(rank, 1));
+}
+ValueRef below(const ValueRef& x) { return bridge::where(where_rows(CompareKind::greater, x), x, zero(x)); }
+ValueRef upper(const ValueRef& x) {
+  return bridge::where(where_rows(CompareKind::less_equal, x), x, zero(x));
+}
+/// x with the rows of every matrix put where `order` took them from.
+ValueRef rows_back(const ValueRef& x, const ValueRef& order) {
+  const int rank = x->shape.rank();
+  const auto index = bridge::expand(down(order), x->shape);
+  return bridge::scatter(bridge::zeros_like(x), rank - 2, index, x, op::ScatterMode::assign);
+}
+
+/// From the gradient of L (below the diagonal) and U in one matrix. In the square part dL = L tril(W, -1), dU
+/// = triu(W) U with W = L^-1 dA U^-1; what lies beyond it is L2 = A2 U^-1 (tall) or U2 = L^-1 A2 (wide).
+ValueRef lu_gradient(const ValueRef& a, const ValueRef& g) {
+  const auto results = bridge::linalg(LinalgKind::lu, {a});
+  const auto &packed = results[0], &order = results[1];
+  const int rank = a->shape.rank();
+  const auto m = a->shape[rank - 2], n = a->shape[rank - 1], k = std::min(m, n);
+  const auto l = below(part(packed, 0, m, 0, k)), u = upper(part(packed, 0, k, 0, n));
+  const auto gl = below(part(g, 0, m, 0, k)), gu = upper(part(g, 0, k, 0, n));
+  const auto square = part(l, 0, k, 0, k);
+  const auto one =
+      bridge::where(where_rows(CompareKind::equal, square), bridge::scalar_like(square, 1), square);
+  const auto tall = m > k ? bridge::cat({one, part(l, k, m, 0, k)}, rank - 2) : one;
+  const auto left = [&](const ValueRef& x) {  // L^-T x
+    return bridge::linalg(LinalgKind::solve, {t(one), x})[0];
+  };
+  const auto right = [&](const ValueRef& x) {  // x U^-T
+    return t(bridge::linalg(LinalgKind::solve, {part(u, 0, k, 0, k), t(x)})[0]);
+  };
+  const auto from_l = matmul(t(tall), gl), from_u = matmul(gu, t(u));
+  ValueRef rows;
+  if (m > n) {
+    const auto inner = left(upper(sub(from_u, from_l)));
+    rows = right(bridge::cat({add(part(gl, 0, k, 0, k), inner), part(gl, k, m, 0, k)}, rank - 2));
+  } else {
+    const auto inner = right(below(sub(from_l, from_u)));
+    rows = left(n > m ? bridge::cat({add(part(gu, 0, k, 0, k), inner), part(gu, 0, k, k, n)}, rank - 1)
+                      : add(gu, inner));
+  }
+  return rows_back(rows, order);
+}
+
 }  // namespace
 
 void differentiate(const LinalgResult& op, Step& step) {
@@ -144,6 +198,12 @@ void differentiate(const LinalgResult& op, Step& step) {
       return give(0, svd_gradient(op.index, a, g));
     case LinalgKind::eigh:
       return give(0, eigh_gradient(op.index, a, g));
+    case LinalgKind::lu:
+      return give(0, lu_gradient(a, g));
+    case LinalgKind::slogdet: {
+      if (op.index == 0) return give(0, bridge::zeros_like(a));  // a sign is a staircase
+      return give(0, mul(down(down(g)), t(bridge::linalg(LinalgKind::inverse, {a})[0])));
+    }
   }
 }
 

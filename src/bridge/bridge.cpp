@@ -1,5 +1,7 @@
 #include "bridge/bridge.hpp"
 
+#include <algorithm>
+
 namespace strata::bridge {
 namespace {
 
@@ -52,6 +54,22 @@ ValueRef cast(const ValueRef& x, DType dtype) { return x->dtype == dtype ? x : r
 
 ValueRef matmul(const ValueRef& a, const ValueRef& b) { return run(op::Matmul{}, {a, b}); }
 ValueRef reduce(ReduceKind kind, const ValueRef& x, const Axes& axes, bool keep_dims) {
+  // Of bools they are any and all, which have a value over nothing.
+  const bool any = kind == ReduceKind::max, all = kind == ReduceKind::min;
+  const auto is_empty = [&](std::int64_t axis) {
+    return axis < x->shape.rank() && x->shape[static_cast<int>(axis)] == 0;
+  };
+  if (x->dtype == DType::boolean && (any || all) && std::any_of(axes.begin(), axes.end(), is_empty)) {
+    Shape shape;
+    for (int i = 0; i < x->shape.rank(); ++i) {
+      if (!axes.contains(i)) {
+        shape.push_back(x->shape[i]);
+      } else if (keep_dims) {
+        shape.push_back(1);
+      }
+    }
+    return fill(x->backend, shape, DType::boolean, all);
+  }
   return run1(op::Reduce{kind, axes, keep_dims}, x);
 }
 ValueRef reduce_all(ReduceKind kind, const ValueRef& x) {
@@ -180,6 +198,10 @@ ValueRef arg_pool(const op::ArgPool& op, const ValueRef& x) { return run1(op, x)
 
 backend::Values linalg(op::LinalgKind kind, const std::vector<ValueRef>& operands) {
   return backend::execute(op::Linalg{kind}, operands);
+}
+ValueRef fft(op::FftKind kind, const ValueRef& x, int axis, std::int64_t size) {
+  const int rank = x->shape.rank() - (kind == op::FftKind::rfft ? 0 : 1);
+  return run1(op::Fft{kind, normalise_axis(axis, rank, op::name_of(kind)), size}, x);
 }
 
 ValueRef sum_to(const ValueRef& x, const Shape& shape) {

@@ -76,6 +76,8 @@ ValueRef arg_pool(const op::ArgPool& op, const ValueRef& x);
 
 /// One value for each result of the kind.
 backend::Values linalg(op::LinalgKind kind, const std::vector<ValueRef>& operands);
+/// `size` points along `axis`, which counts without the axis of complex parts.
+ValueRef fft(op::FftKind kind, const ValueRef& x, int axis, std::int64_t size);
 
 /// Sums x down to `shape`, from which it was broadcast: the gradient of broadcasting.
 ValueRef sum_to(const ValueRef& x, const Shape& shape);

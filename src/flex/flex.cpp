@@ -7,6 +7,7 @@
 
 #include "flex/creation.hpp"
 #include "flex/elementwise.hpp"
+#include "flex/fft.hpp"
 #include "flex/index.hpp"
 #include "flex/kernels.hpp"
 #include "flex/layout.hpp"

@@ -3,7 +3,10 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
+#include <numeric>
 
 #include <fmt/format.h>
 #include <lapacke.h>
@@ -125,6 +128,35 @@ void determinant(const Problem& p, T* a, T* out) {
   }
 }
 
+/// Sign and logarithm of the product of the diagonal of an LU factor. A product over many rows would leave
+/// the range of any float; a sum does not.
+template <class T>
+void slogdet(const Problem& p, T* a, T* sign, T* logarithm) {
+  std::vector<lapack_int> pivots(static_cast<std::size_t>(p.n));
+  for (std::int64_t i = 0; i < p.batch; ++i, a += p.size()) {
+    p.check(Lapack<T>::get().getrf(rows_first, p.n, p.n, a, p.n, pivots.data()), i);
+    double s = 1, sum = 0;
+    for (lapack_int k = 0; k < p.n; ++k) {
+      const auto x = static_cast<double>(a[std::int64_t{k} * p.n + k]);
+      s *= (pivots[static_cast<std::size_t>(k)] == k + 1 ? 1 : -1) * (x > 0 ? 1 : x < 0 ? -1 : x);
+      sum += std::log(std::abs(x));
+    }
+    sign[i] = static_cast<T>(s == 0 ? 0 : s);
+    logarithm[i] = static_cast<T>(s == 0 ? -std::numeric_limits<double>::infinity() : sum);
+  }
+}
+
+/// LAPACK's interchanges of rows become the order that they lead to.
+template <class T>
+void lu(const Problem& p, T* a, std::int64_t* order) {
+  std::vector<lapack_int> pivots(static_cast<std::size_t>(p.least()));
+  for (std::int64_t i = 0; i < p.batch; ++i, a += p.size(), order += p.m) {
+    p.check(Lapack<T>::get().getrf(rows_first, p.m, p.n, a, p.n, pivots.data()), i);
+    std::iota(order, order + p.m, std::int64_t{0});
+    for (std::size_t k = 0; k < pivots.size(); ++k) std::swap(order[k], order[pivots[k] - 1]);
+  }
+}
+
 template <class T>
 void qr(const Problem& p, T* a, T* q, T* r) {
   const auto k = p.least();
@@ -217,23 +249,36 @@ backend::Values decompose(op::LinalgKind kind, const Problem& p, backend::Inputs
       eigh(p, a->as<T>(), make(0));
       out.push_back(a);
       break;
+    case op::LinalgKind::lu:
+      out.push_back(a);
+      make(1);
+      lu(p, a->as<T>(), out[1]->as<std::int64_t>());
+      break;
+    case op::LinalgKind::slogdet: {
+      auto* sign = make(0);
+      slogdet(p, a->as<T>(), sign, make(1));
+      break;
+    }
   }
   backend::Values values;
   for (auto& v : out) values.push_back(std::move(v));
   return values;
 }
 
-/// What a matrix without rows or columns gives: products over nothing.
+/// What a matrix without rows or columns gives: products over nothing, and rows left in their order.
 backend::Values of_empty(op::LinalgKind kind, const FlexValue& x, const op::TensorTypes& types) {
+  using op::LinalgKind;
+  const bool is_product = kind == LinalgKind::determinant || kind == LinalgKind::slogdet;
   backend::Values values;
   for (const auto& type : types) {
-    auto out = FlexValue::make(x.backend, type, name_of(kind));
-    if (out->size() > 0) {
-      const backend::Values ones = x.backend.execute(
-          op::Fill{type.shape, type.dtype, kind == op::LinalgKind::determinant ? 1 : 0}, {});
-      out = FlexRef(static_cast<FlexValue*>(ones[0].get()));
+    auto& home = x.backend;
+    if (type.dtype == DType::i64) {
+      const auto order = home.execute(op::Iota{type.shape.back(), type.dtype, 0, 1}, {});
+      values.push_back(std::move(home.execute(op::Expand{type.shape}, {order.data(), 1})[0]));
+    } else {
+      const int value = is_product && values.empty() ? 1 : 0;
+      values.push_back(std::move(home.execute(op::Fill{type.shape, type.dtype, value}, {})[0]));
     }
-    values.push_back(std::move(out));
   }
   return values;
 }
@@ -249,9 +294,13 @@ backend::Values run(const op::Linalg& op, backend::Inputs inputs, const op::Tens
     std::vector<backend::ValueRef> wide;
     for (const auto& input : inputs) wide.push_back(cast(input, DType::f32));
     op::TensorTypes wide_types = types;
-    for (auto& type : wide_types) type.dtype = DType::f32;
+    for (auto& type : wide_types) {
+      if (is_float(type.dtype)) type.dtype = DType::f32;
+    }
     auto results = run(op, wide, wide_types);
-    for (auto& result : results) result = cast(result, x.dtype);
+    for (auto& result : results) {
+      if (is_float(result->dtype)) result = cast(result, x.dtype);
+    }
     return results;
   }
   const auto m = x.shape[x.shape.rank() - 2], n = x.shape.back();

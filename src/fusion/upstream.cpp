@@ -36,6 +36,7 @@ Role role_of(const op::Operation& op) {
                                  [](const op::Pool&) { return Role::alone; },
                                  [](const op::ArgPool&) { return Role::alone; },
                                  [](const op::Linalg&) { return Role::alone; },
+                                 [](const op::Fft&) { return Role::alone; },
                                  [](const op::Unfold&) { return Role::alone; },
                                  [](const op::Reshape&) { return Role::alone; },
                                  [](const op::Permute&) { return Role::alone; },

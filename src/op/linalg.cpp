@@ -18,7 +18,8 @@ TensorType batched(const TensorType& t, std::initializer_list<std::int64_t> tail
 }  // namespace
 
 std::string_view name_of(LinalgKind k) {
-  constexpr std::string_view names[] = {"cholesky", "solve", "inverse", "determinant", "qr", "svd", "eigh"};
+  constexpr std::string_view names[] = {"cholesky", "solve", "inverse", "determinant", "qr",
+                                        "svd",      "eigh",  "lu",      "slogdet"};
   return names[static_cast<int>(k)];
 }
 
@@ -33,7 +34,7 @@ TensorTypes infer(const Linalg& op, const Site& site) {
   const int rank = a.shape.rank();
   if (rank < 2) shape_error(site, "needs two axes or more");
   const auto m = a.shape[rank - 2], n = a.shape[rank - 1], k = std::min(m, n);
-  if (m != n && op.kind != LinalgKind::qr && op.kind != LinalgKind::svd) {
+  if (m != n && op.kind != LinalgKind::qr && op.kind != LinalgKind::svd && op.kind != LinalgKind::lu) {
     shape_error(site, fmt::format("needs square matrices, not {} x {}", m, n));
   }
   TensorTypes out;
@@ -73,6 +74,14 @@ TensorTypes infer(const Linalg& op, const Site& site) {
     case LinalgKind::eigh:
       out.push_back(batched(a, {n}));
       out.push_back(a);
+      break;
+    case LinalgKind::lu:
+      out.push_back(a);
+      out.push_back({DType::i64, batched(a, {m}).shape});
+      break;
+    case LinalgKind::slogdet:
+      out.push_back(batched(a, {}));
+      out.push_back(batched(a, {}));
       break;
   }
   for (const auto& t : out) check_size(site, t);

@@ -72,6 +72,7 @@ std::string_view name_of(const Operation& op) {
                [](const Pool& o) -> S { return name_of(o.kind); },
                [](const ArgPool&) -> S { return "arg_max_pool"; },
                [](const Linalg& o) -> S { return name_of(o.kind); },
+               [](const Fft& o) -> S { return name_of(o.kind); },
                [](const Unfold&) -> S { return "unfold"; },
                [](const Reshape&) -> S { return "reshape"; },
                [](const Permute&) -> S { return "permute"; },
@@ -129,6 +130,7 @@ std::string to_string(const Operation& op) {
           [](const ArgPool& o) {
             return windows(o.window, o.stride, o.padding, o.dilation) + (o.ceil_mode ? ", ceil_mode" : "");
           },
+          [](const Fft& o) { return fmt::format("axis={}, size={}", o.axis, o.size); },
           [](const Unfold& o) { return fmt::format("axis={}, size={}, step={}", o.axis, o.size, o.step); },
           [](const Reshape& o) { return o.shape.to_string(); },
           [](const Permute& o) { return o.order.to_string(); },
@@ -197,6 +199,7 @@ void hash_into(base::Hasher& h, const Operation& op) {
                },
                [&](const ArgPool& o) { add_all(h, o.window, o.stride, o.padding, o.dilation, o.ceil_mode); },
                [&](const Linalg& o) { h.add(o.kind); },
+               [&](const Fft& o) { add_all(h, o.kind, o.axis, o.size); },
                [&](const Unfold& o) { add_all(h, o.axis, o.size, o.step); },
                [&](const Reshape& o) { h.add(o.shape); },
                [&](const Permute& o) { h.add(o.order); },

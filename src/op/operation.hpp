@@ -7,6 +7,7 @@
 
 #include "op/creation.hpp"
 #include "op/elementwise.hpp"
+#include "op/fft.hpp"
 #include "op/index.hpp"
 #include "op/layout.hpp"
 #include "op/linalg.hpp"
@@ -22,7 +23,7 @@ namespace strata::op {
 /// family forgotten somewhere does not compile.
 using Operation =
     std::variant<Fill, Iota, Random, Unary, Binary, Compare, Where, Cast, Matmul, Reduce, ArgReduce, ArgSort,
-                 Cumulative, Softmax, Norm, Gather, Scatter, SliceAssign, Conv, Pool, ArgPool, Linalg,
+                 Cumulative, Softmax, Norm, Gather, Scatter, SliceAssign, Conv, Pool, ArgPool, Linalg, Fft,
                  Reshape, Permute, Expand, Slice, Flip, Unfold, Cat>;
 
 /// "add", "reduce_sum", "matmul".

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "bridge/bridge.hpp"
-#include "strata/detail/ops.hpp"
+#include "strata/detail/functions.hpp"
 #include "strata/error.hpp"
 #include "tensor/host_values.hpp"
 
@@ -19,6 +19,13 @@ using op::ReduceKind;
 using op::UnaryKind;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
+
+ValueRef powers(const ValueRef& x, const ValueRef& magnitude, double p) {
+  return p == 2 ? mul(x, x) : p == 1 ? magnitude : bridge::binary(BinaryKind::pow, magnitude, p);
+}
+ValueRef root(const ValueRef& x, double p) {
+  return p == 2 ? bridge::unary(UnaryKind::sqrt, x) : p == 1 ? x : bridge::binary(BinaryKind::pow, x, 1 / p);
+}
 
 }  // namespace
 
@@ -79,11 +86,43 @@ ValueRef vector_norm(const ValueRef& input, double p, int axis) {
     return over(ReduceKind::sum,
                 bridge::cast(bridge::compare(CompareKind::not_equal, x, op::Number(0)), x->dtype));
   if (p == 1) return over(ReduceKind::sum, magnitude);
-  const bool euclidean = p == 2;
-  const auto powers = euclidean ? mul(x, x) : bridge::binary(BinaryKind::pow, magnitude, p);
-  const auto sum = bridge::reduce(ReduceKind::sum, powers, {axis}, false);
-  const auto root = euclidean ? unary(UnaryKind::sqrt, sum) : bridge::binary(BinaryKind::pow, sum, 1 / p);
-  return bridge::cast(root, input->dtype);
+  const auto sum = bridge::reduce(ReduceKind::sum, powers(x, magnitude, p), {axis}, false);
+  if (p < 0) return bridge::cast(root(sum, p), input->dtype);
+  // The root has no slope at 0; there the gradient is 0.
+  const auto zero = bridge::scalar_like(sum, 0);
+  const auto none = bridge::compare(CompareKind::equal, sum, zero);
+  const auto safe = root(bridge::where(none, bridge::scalar_like(sum, 1), sum), p);
+  return bridge::cast(bridge::where(none, zero, safe), input->dtype);
+}
+
+ValueRef normalise(const ValueRef& input, double p, int axis, double eps) {
+  axis = bridge::normalise_axis(axis, input->shape.rank(), "normalize");
+  if (!(p > 0)) throw ArgumentError(fmt::format("[normalize] the order p = {} is not above 0", p));
+  if (!(eps > 0)) throw ArgumentError(fmt::format("[normalize] eps = {} is not above 0", eps));
+  const auto x = bridge::cast(input, bridge::wide(input->dtype));
+  const auto magnitude = unary(UnaryKind::abs, x);
+  const auto at_least = [](const ValueRef& v, double least) {
+    return bridge::binary(BinaryKind::max, v, least);
+  };
+  ValueRef norm;
+  if (p == infinity) {
+    norm = bridge::reduce(ReduceKind::max, magnitude, {axis}, true);
+  } else {
+    // The root has no slope at 0: the bound holds before it too, as far as the dtype goes.
+    const double smallest = x->dtype == DType::f64 ? std::numeric_limits<double>::min()
+                                                   : static_cast<double>(std::numeric_limits<float>::min());
+    const auto sum = bridge::reduce(ReduceKind::sum, powers(x, magnitude, p), {axis}, true);
+    norm = root(at_least(sum, std::max(std::pow(eps, p), smallest)), p);
+  }
+  return bridge::cast(bridge::div(x, at_least(norm, eps)), input->dtype);
+}
+
+ValueRef covariance(const ValueRef& input, std::int64_t correction) {
+  const auto x = bridge::cast(input, bridge::wide(input->dtype));
+  const auto centred = sub(x, bridge::reduce(ReduceKind::mean, x, {1}, true));
+  const auto count = static_cast<double>(std::max<std::int64_t>(x->shape[1] - correction, 0));
+  const auto products = bridge::matmul(centred, bridge::transpose(centred));
+  return bridge::cast(bridge::binary(BinaryKind::div, products, count), input->dtype);
 }
 
 ValueRef is_finite(const ValueRef& x) {
@@ -97,23 +136,23 @@ ValueRef nan_to_num(const ValueRef& x, double nan, double above, double below) {
   return bridge::where(compare(CompareKind::equal, capped, -infinity), bridge::scalar_like(x, below), capped);
 }
 
+ValueRef is_close(const ValueRef& a, const ValueRef& b, double rtol, double atol, bool equal_nan) {
+  const auto same = compare(CompareKind::equal, a, b);  // infinities too
+  if (!is_float(a->dtype)) return same;
+  const auto x = bridge::cast(a, bridge::wide(a->dtype)), y = bridge::cast(b, bridge::wide(b->dtype));
+  const auto distance = unary(UnaryKind::abs, sub(x, y));
+  const auto allowed = bridge::add(mul(unary(UnaryKind::abs, y), rtol), atol);
+  const auto near =
+      bridge::binary(BinaryKind::bit_and, compare(CompareKind::less_equal, distance, allowed), is_finite(y));
+  const auto result = bridge::binary(BinaryKind::bit_or, same, near);
+  if (!equal_nan) return result;
+  const auto both = bridge::binary(BinaryKind::bit_and, compare(CompareKind::not_equal, a, a),
+                                   compare(CompareKind::not_equal, b, b));
+  return bridge::binary(BinaryKind::bit_or, result, both);
+}
+
 bool all_close(const ValueRef& a, const ValueRef& b, double rtol, double atol, bool equal_nan) {
-  const auto close = [&] {
-    const auto same = compare(CompareKind::equal, a, b);  // infinities too
-    if (!is_float(a->dtype)) return same;
-    const auto x = bridge::cast(a, bridge::wide(a->dtype)), y = bridge::cast(b, bridge::wide(b->dtype));
-    const auto distance = unary(UnaryKind::abs, sub(x, y));
-    const auto allowed = bridge::add(mul(unary(UnaryKind::abs, y), rtol), atol);
-    const auto near = bridge::binary(BinaryKind::bit_and, compare(CompareKind::less_equal, distance, allowed),
-                                     is_finite(y));
-    auto result = bridge::binary(BinaryKind::bit_or, same, near);
-    if (equal_nan) {
-      const auto both = bridge::binary(BinaryKind::bit_and, compare(CompareKind::not_equal, a, a),
-                                       compare(CompareKind::not_equal, b, b));
-      result = bridge::binary(BinaryKind::bit_or, result, both);
-    }
-    return result;
-  }();
+  const auto close = is_close(a, b, rtol, atol, equal_nan);
   if (close->shape.product() == 0) return true;
   return into_data(bridge::reduce_all(ReduceKind::min, close)).as<bool>()[0];
 }

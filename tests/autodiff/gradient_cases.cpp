@@ -356,6 +356,45 @@ void add_linalg(Collector& to) {
       "qr_r", [](const Values& x) { return bridge::linalg(qr, {x[0]})[1]; }, {{3, 3}}, -1, 1);
 }
 
+void add_lu(Collector& to) {
+  // Beside a dominant diagonal no small change of an element changes the order of rows.
+  const auto dominant = [](const ValueRef& x) {
+    const int rank = x->shape.rank();
+    const auto m = x->shape[rank - 2], n = x->shape[rank - 1];
+    const auto row = bridge::reshape(bridge::iota(x->backend, m, DType::i64, 0, 1), {m, 1});
+    const auto next = bridge::iota(x->backend, n, DType::i64, 1, 1);
+    const auto chosen = bridge::compare(CompareKind::equal, row, next);
+    return add(x, bridge::where(chosen, bridge::scalar_like(x, 5), bridge::scalar_like(x, 0)));
+  };
+  for (const Shape& shape : {Shape{3, 3}, Shape{2, 4, 3}, Shape{3, 5}}) {
+    to.add(
+        shape[shape.rank() - 2] == shape.back() ? "lu"
+        : shape.rank() == 3                     ? "lu_tall"
+                                                : "lu_wide",
+        [dominant](const Values& x) { return bridge::linalg(op::LinalgKind::lu, {dominant(x[0])})[0]; },
+        {shape}, -1, 1);
+  }
+  to.add("slogdet",
+         [](const Values& x) { return bridge::linalg(op::LinalgKind::slogdet, {definite(x[0])})[1]; },
+         {{2, 3, 3}});
+}
+
+void add_fft(Collector& to) {
+  const auto of = [](op::FftKind kind, int axis, std::int64_t size) {
+    return [=](const Values& x) { return bridge::fft(kind, mul(x[0], x[0]), axis, size); };
+  };
+  for (std::int64_t n : {1, 2, 5, 6, 37}) {
+    const auto name = "_of_" + std::to_string(n);
+    to.add("fft" + name, of(op::FftKind::fft, 0, n), {{n, 2}}, -1, 1);
+    to.add("ifft" + name, of(op::FftKind::ifft, 0, n), {{n, 2}}, -1, 1);
+    to.add("rfft" + name, of(op::FftKind::rfft, 0, n), {{n}}, -1, 1);
+    to.add("irfft" + name, of(op::FftKind::irfft, 0, n), {{n / 2 + 1, 2}}, -1, 1);
+  }
+  to.add("fft_along_axis_1", of(op::FftKind::fft, 1, 3), {{2, 3, 2, 2}}, -1, 1);
+  to.add("rfft_along_axis_0", of(op::FftKind::rfft, 0, 4), {{4, 3}}, -1, 1);
+  to.add("irfft_along_axis_0", of(op::FftKind::irfft, 0, 4), {{3, 2, 2}}, -1, 1);
+}
+
 void add_compositions(Collector& to) {
   to.add("log_softmax",
          [](const Values& x) {
@@ -398,6 +437,8 @@ const std::vector<GradientCase>& gradient_cases() {
     add_index(to);
     add_window(to);
     add_linalg(to);
+    add_lu(to);
+    add_fft(to);
     add_compositions(to);
     return std::move(to.cases);
   }();

@@ -82,7 +82,8 @@ op::Operation operation(const std::string& name, const json& a) {
   if (name == "where") return op::Where{};
   if (name == "cast") return op::Cast{dtype_of_name(a["dtype"])};
   if (name == "matmul") return op::Matmul{};
-  if (name == "linalg") return op::Linalg{kind_of<op::LinalgKind>(a["kind"], 7)};
+  if (name == "linalg") return op::Linalg{kind_of<op::LinalgKind>(a["kind"], op::linalg_count)};
+  if (name == "fft") return op::Fft{kind_of<op::FftKind>(a["kind"], op::fft_count), a["axis"], a["size"]};
   if (name == "reduce") {
     return op::Reduce{kind_of<op::ReduceKind>(a["kind"], op::reduce_count), dims(a["axes"]), a["keep_dims"]};
   }

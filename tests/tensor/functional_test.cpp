@@ -2,40 +2,14 @@
 #include <cmath>
 #include <limits>
 
-#include "tensor/devices.hpp"
+#include "tensor/function_fixture.hpp"
 
 namespace strata {
 namespace {
 
-using test::OnEveryDevice;
-using Floats = std::vector<float>;
-using Ints = std::vector<std::int64_t>;
-constexpr float inf = std::numeric_limits<float>::infinity();
-constexpr float nan_value = std::numeric_limits<float>::quiet_NaN();
+using namespace test;
 
-class FunctionTest : public OnEveryDevice {
- protected:
-  template <class T>
-  static void expect_near(const T& tensor, const Floats& wanted, float tolerance = 1e-5f) {
-    const auto got = tensor.template to_vector<float>();
-    ASSERT_EQ(got.size(), wanted.size());
-    for (std::size_t i = 0; i < got.size(); ++i) {
-      if (std::isnan(wanted[i])) {
-        EXPECT_TRUE(std::isnan(got[i])) << i;
-      } else if (std::isinf(wanted[i])) {
-        EXPECT_EQ(got[i], wanted[i]) << i;
-      } else {
-        EXPECT_NEAR(got[i], wanted[i], tolerance * std::max(1.0f, std::abs(wanted[i]))) << i;
-      }
-    }
-  }
-  Tensor<1> vector(const std::vector<float>& values) const {
-    return Tensor<1>::from(values, {static_cast<std::int64_t>(values.size())}, device());
-  }
-  Tensor<2> ramp(std::int64_t rows, std::int64_t columns) const {
-    return Tensor<1>::arange(0, rows * columns, 1, device()).reshape<2>({rows, columns});
-  }
-};
+class FunctionTest : public test::FunctionFixture {};
 STRATA_ON_EVERY_DEVICE(FunctionTest);
 
 TEST_P(FunctionTest, SortsAndSelectsInOrder) {

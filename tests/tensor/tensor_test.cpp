@@ -98,6 +98,17 @@ TEST_P(TensorTest, Reductions) {
   EXPECT_EQ((a - a.sum_keep({0})).to_vector<float>(), (Floats{-4, -5, -6, -1, -2, -3}));
 }
 
+// Case 2: unlike max and min of numbers, any and all of nothing have a value.
+TEST_P(TensorTest, AnyAndAllOfNothing) {
+  const auto x = Tensor<2>::zeros({3, 0}, device()).greater(0);
+  EXPECT_EQ(x.any(1).to_vector<bool>(), (std::vector<bool>{0, 0, 0}));
+  EXPECT_EQ(x.all(1).to_vector<bool>(), (std::vector<bool>{1, 1, 1}));
+  EXPECT_EQ(x.any(0).shape(), (Shape{0}));
+  EXPECT_EQ(x.all_keep({0, 1}).to_vector<bool>(), (std::vector<bool>{1}));
+  EXPECT_FALSE(x.any().item());
+  EXPECT_TRUE(x.all().item());
+}
+
 TEST_P(TensorTest, LayoutOperations) {
   const auto a = Tensor<1>::arange(0, 24, 1, device()).reshape({2, 3, 4});
   EXPECT_EQ(a.permute({2, 0, 1}).shape(), (Shape{4, 2, 3}));

@@ -83,10 +83,14 @@ std::vector<Sample> samples() {
   add(op::Pool{op::PoolKind::max, two, two, none, one, false, true}, operands({{1, 2, 4, 4}}));
   add(op::Pool{op::PoolKind::mean, two, two, none, one, false, true}, operands({{1, 2, 4, 4}}));
   add(op::ArgPool{two, two, none, one, false}, operands({{1, 2, 4, 4}}));
-  for (int k = 0; k < 7; ++k) {
+  for (int k = 0; k < op::linalg_count; ++k) {
     const auto kind = static_cast<op::LinalgKind>(k);
     add(op::Linalg{kind}, kind == op::LinalgKind::solve ? operands({{3, 3}, {3, 2}}) : operands({{3, 3}}));
   }
+  add(op::Fft{op::FftKind::fft, 0, 3}, operands({{3, 2}}));
+  add(op::Fft{op::FftKind::ifft, 0, 3}, operands({{3, 2}}));
+  add(op::Fft{op::FftKind::rfft, 0, 3}, operands({{3}}));
+  add(op::Fft{op::FftKind::irfft, 0, 3}, operands({{2, 2}}));
   add(op::Reshape{{3, 2}}, operands({{2, 3}}));
   add(op::Permute{{1, 0}}, operands({{2, 3}}));
   add(op::Expand{{4, 2, 3}}, operands({{2, 3}}));

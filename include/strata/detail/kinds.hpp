@@ -72,8 +72,15 @@ STRATA_API std::string_view name_of(ScatterMode);
 enum class PoolKind : std::uint8_t { max, mean };
 STRATA_API std::string_view name_of(PoolKind);
 
-enum class LinalgKind : std::uint8_t { cholesky, solve, inverse, determinant, qr, svd, eigh };
+enum class LinalgKind : std::uint8_t { cholesky, solve, inverse, determinant, qr, svd, eigh, lu, slogdet };
+inline constexpr int linalg_count = 9;
 STRATA_API std::string_view name_of(LinalgKind);
+
+/// Of complex numbers forth and back, and of real numbers to the half of a spectrum that says it all, and
+/// back.
+enum class FftKind : std::uint8_t { fft, ifft, rfft, irfft };
+inline constexpr int fft_count = 4;
+STRATA_API std::string_view name_of(FftKind);
 
 enum class NormKind : std::uint8_t { layer, rms };
 STRATA_API std::string_view name_of(NormKind);

@@ -1,4 +1,5 @@
 """Linalg: exact rational elimination where a result is unique; products of the factors where it is not."""
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -38,6 +39,14 @@ def cholesky(a):
             rest = float(a[i, j]) - ref.total(out[i, k] * out[j, k] for k in range(j))
             out[i, j] = rest ** 0.5 if i == j else rest / out[j, j]
     return out
+
+
+def log_determinant(a):
+    """(sign, log of the magnitude) from the exact determinant."""
+    determinant = eliminate(a, a)[0]
+    if determinant == 0:
+        return 0.0, -math.inf
+    return (1.0 if determinant > 0 else -1.0), math.log(abs(determinant.numerator)) - math.log(determinant.denominator)
 
 
 def each(a, f, *others):
@@ -119,4 +128,24 @@ def linalg_families():
               each(a, lambda x: np.linalg.svd(plain(x), compute_uv=False)), (16 * (m + n), top))
         f.add(f"u of {m} x {n} is orthogonal", [svd, ["permute", {"order": transposed}, [1]], ["matmul", {}, [4, 1]]], None, PLAIN,
               [a], eye, (16 * (m + n), 1.0))
+        # L U, its rows scattered to where the order took them from, is the matrix.
+        below = array([[1 if j < i else 0 for j in range(k)] for i in range(m)])
+        above = array([[1 if j >= i else 0 for j in range(n)] for i in range(k)])
+        whole = {"start": [0, 0, 0], "step": [1, 1, 1]}
+        f.add(f"lu of {m} x {n}", [
+            ["linalg", {"kind": "lu"}, [0]],
+            ["slice", whole | {"stop": [2, m, k]}, [5]], ["where", {}, [1, 7, 3]], ["binary", {"kind": "add"}, [8, 4]],
+            ["slice", whole | {"stop": [2, k, n]}, [5]],
+            ["where", {}, [2, 10, 3]], ["matmul", {}, [9, 11]],
+            ["reshape", {"shape": [2, m, 1]}, [6]], ["expand", {"shape": [2, m, n]}, [13]], ["scatter", {"axis": 1, "mode": "assign"}, [0, 14, 12]]],
+            None, PLAIN, [a, ("bool", below), ("bool", above), array(0.0, ()), array(np.eye(m, k).tolist())], a, (16 * (m + n), top))
+    for name, a in (("of matrices", matrices((3, 4, 4), 355)), ("that need pivots", array([[[0.0, 2.0], [4.0, 0.0]], [[0.0, -2.0], [4.0, 1.0]]])),
+                    ("of singular matrices", array([[[1.0, 2.0], [2.0, 4.0]], [[0.0, 0.0], [0.0, 0.0]]])),
+                    ("of a determinant beyond any float", array((np.eye(40) * 2.0 ** -40).tolist()))):
+        condition, n = (1.0 if "singular" in name else worst(a, np.linalg.cond)), a.shape[-1]
+        for index, what in enumerate(("sign", "log")):
+            shape = list(a.shape[:-2])
+            out = each(a, lambda m: log_determinant(m)[index])
+            f.add(f"{what} of slogdet {name}", [["linalg", {"kind": "slogdet"}, [0]], ["reshape", {"shape": shape + [1]}, [1 + index]]], None,
+                  PLAIN if n > 9 else "floats", [a], out.reshape(shape + [1]), None if index == 0 or "singular" in name else (8 * n * n, condition * 8))
     return [f]

@@ -137,6 +137,21 @@ def error_family():
     linalg("solve", "of another height", [zeros("f32", 2, 2), zeros("f32", 3, 1)], "ShapeError", ["[3, 1]", "[2, 2]"])
     linalg("solve", "of another dtype", [zeros("f32", 2, 2), zeros("f64", 2, 1)], "DTypeError", ["f32", "f64"])
 
+    linalg("lu", "of a vector", [zeros("f32", 3)], "ShapeError", ["two axes"])
+    linalg("slogdet", "of an oblong matrix", [x], "ShapeError", ["2 x 3", named])
+
+    def fft(kind, what, inputs, error, says, axis=0, size=2):
+        add(f"{kind} {what}", "fft", {"kind": kind, "axis": axis, "size": size}, inputs, error, ["[" + kind + "]"] + says)
+
+    fft("fft", "of real numbers", [x], "ShapeError", ["complex", named])
+    fft("irfft", "of a number", [zeros("f64")], "ShapeError", ["complex"])
+    fft("ifft", "of integers", [zeros("i32", 2, 2)], "DTypeError", ["floats", "i32"])
+    fft("rfft", "of no points", [zeros("f32", 0)], "ArgumentError", ["point"], size=0)
+    fft("rfft", "of another length", [x], "ShapeError", ["4 points", "axis 1", "3"], axis=1, size=4)
+    fft("irfft", "of another length", [zeros("f32", 4, 2)], "ShapeError", ["4 points", "3", "4"], size=4)
+    fft("fft", "along the complex axis", [zeros("f32", 2, 2)], "ShapeError", ["axis 1"], axis=1)
+    fft("rfft", "of rank 8", [zeros("f32", 1, 1, 1, 1, 1, 1, 1, 2)], "ShapeError", ["no room"], axis=7)
+
     add("add of two dtypes", "binary", {"kind": "add"}, [x, zeros("f64", 2, 3)], "DTypeError", ["f32", "f64", "cast"])
     add("add of two shapes", "binary", {"kind": "add"}, [x, zeros("f32", 2)], "ShapeError", ["[2, 3]", "[2]", "axis 1"])
     add("exp of integers", "unary", {"kind": "exp"}, [zeros("i32", 2)], "DTypeError", ["[exp]", "i32"])

@@ -72,6 +72,7 @@ Family family(Of<op::Conv>);
 Family family(Of<op::Pool>);
 Family family(Of<op::ArgPool>);
 Family family(Of<op::Linalg>);
+Family family(Of<op::Fft>);
 Family family(Of<op::Unfold>);
 Family family(Of<op::Reshape>);
 Family family(Of<op::Permute>);

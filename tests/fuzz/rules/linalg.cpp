@@ -17,7 +17,9 @@ Call choose_linalg(Chooser& c) {
     if (square) t.shape[1] = t.shape[0];
     return t;
   });
-  return {op::Linalg{square ? op::LinalgKind::determinant : op::LinalgKind::qr}, {x}};
+  using enum op::LinalgKind;
+  const auto kind = square ? (c.chance(0.5) ? determinant : slogdet) : (c.chance(0.5) ? qr : lu);
+  return {op::Linalg{kind}, {x}};
 }
 /// Every device computes them on the host; how far an uncertain matrix moves the result is not known.
 Errors linalg_errors(const op::Linalg&, Propagation& p) { return p.all_or_nothing(); }
