@@ -1,13 +1,16 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "bridge/expand.hpp"
 #include "codegen/compiler.hpp"
 #include "commands.hpp"
 #include "cube/cube_backend.hpp"
 #include "cube/matmul/matmul.hpp"
+#include "flex/flex.hpp"
 #include "kernel/print.hpp"
 #include "output.hpp"
 #include "runtime/cpu/cpu_client.hpp"
+#include "samples.hpp"
 #include "strata/strata.hpp"
 
 namespace strata::tool {
@@ -25,11 +28,70 @@ std::string code_of(const kernel::Kernel& kernel, const std::string& what) {
   return codegen::compile(kernel, target, format).code;
 }
 
+const Sample& sample_named(const std::vector<Sample>& all, const std::string& name, DType dtype) {
+  for (const auto& sample : all) {
+    if (row_name(sample.op(dtype)) == name) return sample;
+  }
+  throw ArgumentError(fmt::format("there is no operation \"{}\"; `strata ops` lists them", name));
+}
+
+/// Any operation, on the operands of its sample: what the device will do.
+int explain_sample(const Global& global, const ExplainOptions& options) {
+  const auto dtype = parse_dtype(options.dtype);
+  const auto all = samples();
+  const auto& sample = sample_named(all, options.op, dtype);
+  const auto operation = sample.op(dtype);
+  const auto types = sample.inputs(dtype);
+  op::infer(operation, types);  // the error of a dtype that it does not take
+  const auto device = Device::named(options.device);
+  std::string operands;
+  for (const auto& type : types) operands += (operands.empty() ? "" : ", ") + type.to_string();
+  std::vector<cube::PlannedLaunch> steps;
+  const bool plans = device.name().find("cube<") != std::string_view::npos;
+  if (plans) steps = cube::CubeBackend(runtime::cpu::client(), flex::execute_on_host).plan(operation, types);
+  if (global.json) {
+    nlohmann::json out{
+        {"operation", op::to_string(operation)}, {"operands", operands}, {"device", device.name()}};
+    for (const auto& step : steps) {
+      out["steps"].push_back({{"name", step.kernel_name}, {"on_host", !step.ir}, {"cubes", step.cubes}});
+      if (step.ir && !options.show.empty()) out["steps"].back()["code"] = code_of(*step.ir, options.show);
+    }
+    fmt::print("{}\n", out.dump(2));
+    return 0;
+  }
+  fmt::print("{} of {} on {}\n", op::to_string(operation), operands, device.name());
+  if (!plans) {
+    fmt::print("  flex computes it on the calling thread, which returns with the result\n");
+    return 0;
+  }
+  if (bridge::expands(operation))
+    fmt::print("  expanded into simpler operations, which also fuse with their neighbours\n");
+  if (steps.empty()) fmt::print("  a view: no element moves\n");
+  for (const auto& step : steps) {
+    if (step.ir) {
+      fmt::print("  launch     {}, {} x {} x {} cubes\n", step.kernel_name, step.cubes[0], step.cubes[1],
+                 step.cubes[2]);
+    } else {
+      fmt::print("  host call  {}: flex's code, in order with the launches, on the device's memory\n",
+                 op::name_of(operation));
+    }
+  }
+  for (const auto& step : steps) {
+    if (step.ir && !options.show.empty()) fmt::print("\n{}\n", code_of(*step.ir, options.show));
+  }
+  return 0;
+}
+
 }  // namespace
 
 int explain(const Global& global, const ExplainOptions& options) {
-  if (options.op != "matmul")
-    throw ArgumentError(fmt::format("explain knows matmul, not \"{}\"", options.op));
+  if (options.shape.empty()) return explain_sample(global, options);
+  if (options.op != "matmul") {
+    throw ArgumentError(
+        fmt::format("a shape can be given for matmul, not for \"{}\": leave it out to explain "
+                    "the operation on small operands",
+                    options.op));
+  }
   const auto [m, n, k] = parse_shape(options.shape);
   const auto dtype = parse_dtype(options.dtype);
   const auto device = Device::named(options.device);

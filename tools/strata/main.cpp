@@ -48,8 +48,8 @@ int main(int argc, char** argv) {
 
   ExplainOptions explained;
   auto* explain_command = app.add_subcommand("explain", "which kernel an operation gets, and why");
-  explain_command->add_option("op", explained.op, "matmul")->required();
-  explain_command->add_option("shape", explained.shape, "MxNxK")->required();
+  explain_command->add_option("op", explained.op, "an operation of `strata ops`")->required();
+  explain_command->add_option("shape", explained.shape, "MxNxK, for matmul: tuned for this product");
   explain_command->add_option("--device", explained.device, "device name")->capture_default_str();
   explain_command->add_option("--dtype", explained.dtype, "element type")->capture_default_str();
   explain_command->add_option("--show", explained.show, "also print: ir, llvm, asm or ptx")
