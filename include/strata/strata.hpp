@@ -7,6 +7,7 @@
 #include "strata/functional.hpp"
 #include "strata/future.hpp"
 #include "strata/linalg.hpp"
+#include "strata/loss.hpp"
 #include "strata/npy.hpp"
 #include "strata/shape.hpp"
 #include "strata/tensor.hpp"
