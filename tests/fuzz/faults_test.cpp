@@ -43,7 +43,7 @@ INSTANTIATE_TEST_SUITE_P(
         Planted{"Flip", Fault::flip_ignored_on_odd_extents, 300, 1, {"op::Flip{{", "TensorData::from<"}},
         Planted{"Reduce", Fault::reduce_of_a_slice_reads_the_base, 1500, 2, {"op::Slice", "op::Reduce"}},
         Planted{"Sub", Fault::sub_swaps_broadcast_operands, 300, 1, {"op::BinaryKind::sub"}},
-        Planted{"Expanded", Fault::write_through_an_expanded_value, 2000, 3, {"op::Expand", "op::Binary{"}},
+        Planted{"Expanded", Fault::write_through_an_expanded_value, 6000, 3, {"op::Expand", "op::Binary{"}},
         Planted{"Lifetime", Fault::view_dies_with_its_base, 300, 3, {"op::Slice", " = {};"}},
         Planted{"Threads", Fault::operands_of_other_threads_are_swapped, 1000, 1, {"std::jthread"}},
         Planted{"Errors", Fault::errors_change_their_type, 300, 1, {"ArgumentError", "ShapeError"}}),
