@@ -46,9 +46,30 @@ std::map<std::string, std::function<void()>> our_ops(std::int64_t rows, std::int
   const op::Pool pool{op::PoolKind::max, {2, 2}, {2, 2}, {0, 0}, {1, 1}, false, true};
   auto mean_pool = pool;
   mean_pool.kind = op::PoolKind::mean;
+  // [1, heads, count, width]
+  const auto count = std::min<std::int64_t>(rows, 2048), heads = std::clamp<std::int64_t>(columns / 64, 1, 2),
+             width = std::min<std::int64_t>(columns, 64);
+  const auto tokens = [&](const ValueRef& all) {
+    const auto part = bridge::slice(all, {0, 0}, {count, heads * width}, {1, 1});
+    return bridge::permute(bridge::reshape(part, {1, count, heads, width}), {0, 2, 1, 3});
+  };
+  const auto q = tokens(x), k = tokens(y), v = tokens(uniform({rows, columns})),
+             g = tokens(uniform({rows, columns}));
+  const auto attend = [=](bool causal) { return bridge::attention({causal, 0.125}, q, k, v, {}); };
+  const auto attend_and_back = [=] {
+    const auto results = attend(false);
+    const auto delta = bridge::reduce(ReduceKind::sum, bridge::mul(results[0], g), {3}, false);
+    backend::execute(op::AttentionGradient{false, 0.125},
+                     std::vector<ValueRef>{q, k, v, results[1], g, delta});
+  };
+  const auto classes = integers({rows}, columns), ones = bridge::expand(bridge::scalar_like(x, 1), {rows});
+  const auto loss_and_back = [=] {
+    const auto log_sum = bridge::cross_entropy({}, x, classes, {})[1];
+    backend::execute(op::CrossEntropyGradient{}, std::vector<ValueRef>{x, classes, log_sum, ones});
+  };
   const auto chain = [=] {
-    auto v = bridge::unary(UnaryKind::exp, bridge::sub(bridge::mul(bridge::add(x, y), x), y));
-    bridge::mul(bridge::unary(UnaryKind::tanh, bridge::add(bridge::mul(v, y), x)), y);
+    auto z = bridge::unary(UnaryKind::exp, bridge::sub(bridge::mul(bridge::add(x, y), x), y));
+    bridge::mul(bridge::unary(UnaryKind::tanh, bridge::add(bridge::mul(z, y), x)), y);
   };
   return {
       {"add", binary(BinaryKind::add, y)},
@@ -98,6 +119,11 @@ std::map<std::string, std::function<void()>> our_ops(std::int64_t rows, std::int
        [=] {
          bridge::norm(op::NormKind::layer, x, {weight, bias}, 1e-5);
        }},
+      {"attention", [=] { attend(false); }},
+      {"attention, causal", [=] { attend(true); }},
+      {"attention and gradient", attend_and_back},
+      {"cross entropy", [=] { bridge::cross_entropy({}, x, classes, {}); }},
+      {"cross entropy and gradient", loss_and_back},
       {"sort last", [=] { bridge::gather(x, 1, bridge::argsort(x, 1, false)); }},
       {"topk 8 last", [=] { bridge::gather(x, 1, bridge::argsort(x, 1, true, 8)); }},
       {"gather last", [=] { bridge::gather(x, 1, index); }},

@@ -2,6 +2,7 @@
 
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <thread>
 
 namespace strata::bench {
@@ -17,6 +18,30 @@ std::map<std::string, std::function<void()>> torch_ops(std::int64_t rows, std::i
   const auto image = x.reshape({1, rows >= 16 ? 16 : 1, rows >= 16 ? rows / 16 : rows, columns});
   const auto channels = image.size(1);
   const auto filter = torch::rand({channels, channels, 3, 3});
+  const auto count = std::min<std::int64_t>(rows, 2048), heads = std::clamp<std::int64_t>(columns / 64, 1, 2),
+             width = std::min<std::int64_t>(columns, 64);
+  const auto tokens = [=](const torch::Tensor& all) {
+    return all.slice(0, 0, count)
+        .slice(1, 0, heads * width)
+        .reshape({1, count, heads, width})
+        .permute({0, 2, 1, 3});
+  };
+  const auto q = tokens(x), k = tokens(y), v = tokens(torch::rand({rows, columns})),
+             g = tokens(torch::rand({rows, columns}));
+  const auto attend = [](const torch::Tensor& a, const torch::Tensor& b, const torch::Tensor& c,
+                         bool causal) {
+    return std::get<0>(torch::_scaled_dot_product_attention(a, b, c, {}, 0, false, causal));
+  };
+  const auto attend_and_back = [=] {
+    const auto a = q.detach().requires_grad_(), b = k.detach().requires_grad_(),
+               c = v.detach().requires_grad_();
+    torch::autograd::grad({attend(a, b, c, false)}, {a, b, c}, {g});
+  };
+  const auto classes = torch::randint(columns, {rows});
+  const auto loss_and_back = [=] {
+    const auto scores = x.detach().requires_grad_();
+    torch::autograd::grad({torch::cross_entropy_loss(scores, classes, {}, at::Reduction::Sum)}, {scores});
+  };
   namespace F = torch::nn::functional;
   return {
       {"add", [=] { torch::add(x, y); }},
@@ -63,6 +88,11 @@ std::map<std::string, std::function<void()>> torch_ops(std::int64_t rows, std::i
       {"softmax first", [=] { torch::softmax(x, 0); }},
       {"log_softmax last", [=] { torch::log_softmax(x, 1); }},
       {"layer_norm", [=] { torch::layer_norm(x, {columns}, weight, bias); }},
+      {"attention", [=] { attend(q, k, v, false); }},
+      {"attention, causal", [=] { attend(q, k, v, true); }},
+      {"attention and gradient", attend_and_back},
+      {"cross entropy", [=] { torch::cross_entropy_loss(x, classes, {}, at::Reduction::None); }},
+      {"cross entropy and gradient", loss_and_back},
       {"sort last", [=] { torch::sort(x, /*stable=*/true, 1, false); }},
       {"topk 8 last", [=] { torch::topk(x, 8, 1); }},
       {"gather last", [=] { torch::gather(x, 1, index); }},

@@ -1,6 +1,6 @@
-/// Layers as functions: linear, convolution and pooling, normalisation, embedding, attention and losses.
-/// Shapes are written [batch, channels, ...]; Float tensors throughout unless said otherwise. All are
-/// differentiable.
+/// Layers as functions: linear, convolution and pooling, normalisation, embedding, attention. Losses: see
+/// loss.hpp. Shapes are written [batch, channels, ...]; Float tensors throughout unless said otherwise. All
+/// are differentiable.
 #pragma once
 
 #include <array>
@@ -161,8 +161,9 @@ struct AttentionOptions {
   double scale = 0;     ///< of the scores; 0: 1 / sqrt(width)
 };
 /// softmax(q k^T * scale) v: q [batch, heads, m, d], k [batch, groups, n, d], v [batch, groups, n, e] where
-/// groups divides heads (grouped heads). With a mask [batch or 1, heads or 1, m, n], true where a query may
-/// look. A query that may look nowhere gets zeros.
+/// groups divides heads (grouped heads). With a mask [batch or 1, heads or 1, m or 1, n or 1]: true where a
+/// query may look, or numbers added to the scores. A query that may look nowhere gets zeros. The weights are
+/// never in memory at once.
 inline Tensor<4> attention(const Tensor<4>& q, const Tensor<4>& k, const Tensor<4>& v,
                            const AttentionOptions& o = {}) {
   return Tensor<4>(detail::attention(q.value(), k.value(), v.value(), {}, o.causal, o.scale));
@@ -171,31 +172,9 @@ inline Tensor<4> attention(const Tensor<4>& q, const Tensor<4>& k, const Tensor<
                            const Tensor<4, Bool>& mask, const AttentionOptions& o = {}) {
   return Tensor<4>(detail::attention(q.value(), k.value(), v.value(), mask.value(), o.causal, o.scale));
 }
-
-// ---- losses: means over all elements
-
-/// Of class scores [n, classes] and class numbers [n].
-inline Tensor<0> cross_entropy(const Tensor<2>& logits, const Tensor<1, Int>& target) {
-  return -logits.log_softmax(1).gather(1, target.unsqueeze(1)).mean();
-}
-template <int D>
-Tensor<0> mse_loss(const Tensor<D>& x, const Tensor<D>& target) {
-  return (x - target).square().mean();
-}
-template <int D>
-Tensor<0> l1_loss(const Tensor<D>& x, const Tensor<D>& target) {
-  return (x - target).abs().mean();
-}
-/// Quadratic within delta, linear beyond.
-template <int D>
-Tensor<0> huber_loss(const Tensor<D>& x, const Tensor<D>& target, double delta = 1) {
-  const auto e = (x - target).abs(), small = e.min_with(delta);
-  return (small * (e - small * 0.5)).mean();
-}
-/// Of scores and targets in [0, 1]: max(x, 0) - x t + log(1 + exp(-|x|)), stable for any score.
-template <int D>
-Tensor<0> binary_cross_entropy_with_logits(const Tensor<D>& x, const Tensor<D>& target) {
-  return (x.max_with(0) - x * target + (-x.abs()).exp().log1p()).mean();
+inline Tensor<4> attention(const Tensor<4>& q, const Tensor<4>& k, const Tensor<4>& v, const Tensor<4>& bias,
+                           const AttentionOptions& o = {}) {
+  return Tensor<4>(detail::attention(q.value(), k.value(), v.value(), bias.value(), o.causal, o.scale));
 }
 
 }  // namespace strata::inline v0

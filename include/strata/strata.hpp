@@ -12,6 +12,7 @@
 #include "strata/future.hpp"
 #include "strata/grid.hpp"
 #include "strata/linalg.hpp"
+#include "strata/loss.hpp"
 #include "strata/npy.hpp"
 #include "strata/products.hpp"
 #include "strata/quantize.hpp"

@@ -51,11 +51,13 @@ backend::Values Autodiff::execute(const op::Operation& op, backend::Inputs input
   if (span.recording()) span.field("op", op::name_of(op));
   auto values =
       with_inner(inputs, [&](backend::Inputs inner_inputs) { return inner_.execute(op, inner_inputs); });
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = wrap(op, inputs, std::move(values[i]), i);
+  const auto last = values.size() > 1 ? values[values.size() - 1] : ValueRef();
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = wrap(op, inputs, std::move(values[i]), i, last);
   return values;
 }
 
-ValueRef Autodiff::wrap(const op::Operation& op, backend::Inputs inputs, ValueRef made, std::size_t index) {
+ValueRef Autodiff::wrap(const op::Operation& op, backend::Inputs inputs, ValueRef made, std::size_t index,
+                        const ValueRef& last) {
   bool tracked = false;
   std::uint32_t depth = 0;
   for (const auto& input : inputs) {
@@ -69,7 +71,7 @@ ValueRef Autodiff::wrap(const op::Operation& op, backend::Inputs inputs, ValueRe
   RecipeRef recipe;
   if (checkpointing_ == Checkpointing::balanced && is_memory_bound(op))
     recipe = recipe_for(op, inputs, depth);
-  auto node = record(op, inputs, made, index, depth, recipe);
+  auto node = record(op, inputs, made, index, last, depth, recipe);
   return ValueRef(new AutodiffValue(*this, std::move(made), std::move(node), std::move(recipe)));
 }
 

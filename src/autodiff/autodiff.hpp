@@ -37,7 +37,9 @@ class Autodiff final : public backend::Backend {
   ValueRef lift(ValueRef inner_value);
 
  private:
-  ValueRef wrap(const op::Operation& op, backend::Inputs inputs, ValueRef made, std::size_t index);
+  /// `last` is the last of several results, which some gradient rules keep.
+  ValueRef wrap(const op::Operation& op, backend::Inputs inputs, ValueRef made, std::size_t index,
+                const ValueRef& last);
 
   backend::Backend& inner_;
   const Checkpointing checkpointing_;

@@ -32,6 +32,10 @@ template <>
 constexpr std::size_t arity<op::Where> = 3;
 template <>
 constexpr std::size_t arity<op::Scatter> = 3;
+template <>
+constexpr std::size_t arity<op::Ctc> = 4;
+template <>
+constexpr std::size_t arity<op::CtcGradient> = 4;
 
 InputSet tracked_of(backend::Inputs inputs) {
   InputSet tracked = 0;
@@ -42,7 +46,11 @@ InputSet tracked_of(backend::Inputs inputs) {
 }  // namespace
 
 NodeRef record(const op::Operation& op, backend::Inputs inputs, const ValueRef& output, std::size_t index,
-               std::uint32_t depth, const RecipeRef& recipe) {
+               const ValueRef& last, std::uint32_t depth, const RecipeRef& recipe) {
+  const auto with_inputs = [&](auto rule, bool with_output) {
+    return make(std::move(rule), inputs, std::vector<Edge>(inputs.size()),
+                {(1u << inputs.size()) - 1, with_output}, output, depth, recipe);
+  };
   return std::visit(
       [&]<class Family>(const Family& family) -> NodeRef {
         if constexpr (Constant<Family>) {
@@ -52,9 +60,15 @@ NodeRef record(const op::Operation& op, backend::Inputs inputs, const ValueRef& 
           for (const auto& input : inputs) parts.extents.push_back(input->shape[family.axis]);
           return make(std::move(parts), inputs, std::vector<Edge>(inputs.size()), {}, output, depth, recipe);
         } else if constexpr (std::same_as<Family, op::Linalg>) {
-          return make(LinalgResult{family.kind, index}, inputs, std::vector<Edge>(inputs.size()),
-                      {(1u << inputs.size()) - 1, false}, output, depth, recipe);
-        } else if constexpr (std::same_as<Family, op::Norm>) {
+          return with_inputs(LinalgResult{family.kind, index}, false);
+        } else if constexpr (std::same_as<Family, op::Attention>) {
+          return with_inputs(AttentionResult{family, index, last}, index == 0);
+        } else if constexpr (std::same_as<Family, op::AttentionGradient>) {
+          return with_inputs(AttentionGradientResult{family, index}, false);
+        } else if constexpr (std::same_as<Family, op::CrossEntropy>) {
+          return with_inputs(CrossEntropyResult{family, index, last}, false);
+        } else if constexpr (std::same_as<Family, op::Norm> ||
+                             std::same_as<Family, op::CrossEntropyGradient>) {
           return make(family, inputs, std::vector<Edge>(inputs.size()), saves(family, tracked_of(inputs)),
                       output, depth, recipe);
         } else {

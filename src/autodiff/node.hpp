@@ -98,9 +98,9 @@ inline Saved save(const AutodiffValue& value) {
 }
 
 /// The node of `op` with `inputs` (values of one Autodiff, at least one of them tracked) and `output`, its
-/// result number `index`, of the inner backend. `recipe` is how to make `output` again, or null to keep it
-/// where the rule needs it.
+/// result number `index`, of the inner backend; `last` is the last of several results, else null. `recipe` is
+/// how to make `output` again, or null to keep it where the rule needs it.
 NodeRef record(const op::Operation& op, backend::Inputs inputs, const ValueRef& output, std::size_t index,
-               std::uint32_t depth, const RecipeRef& recipe);
+               const ValueRef& last, std::uint32_t depth, const RecipeRef& recipe);
 
 }  // namespace strata::autodiff

@@ -90,6 +90,9 @@ Saves saves(const op::Expand& op, InputSet tracked);
 Saves saves(const op::Slice& op, InputSet tracked);
 Saves saves(const op::Flip& op, InputSet tracked);
 Saves saves(const op::Unfold& op, InputSet tracked);
+Saves saves(const op::CrossEntropyGradient& op, InputSet tracked);
+Saves saves(const op::Ctc& op, InputSet tracked);
+Saves saves(const op::CtcGradient& op, InputSet tracked);
 
 void differentiate(const op::Unary& op, Step& step);
 void differentiate(const op::Binary& op, Step& step);
@@ -112,6 +115,9 @@ void differentiate(const op::Expand& op, Step& step);
 void differentiate(const op::Slice& op, Step& step);
 void differentiate(const op::Flip& op, Step& step);
 void differentiate(const op::Unfold& op, Step& step);
+void differentiate(const op::CrossEntropyGradient& op, Step& step);
+void differentiate(const op::Ctc& op, Step& step);
+void differentiate(const op::CtcGradient& op, Step& step);
 
 /// Cat saves no tensors, only where each input lies along the axis.
 struct CatParts {
@@ -135,5 +141,27 @@ struct Custom {
   std::vector<ValueRef> inputs;
 };
 void differentiate(const Custom& op, Step& step);
+
+/// One result of attention, with the other that its gradient is computed from; it saves the inputs, and the
+/// first result where that is the one.
+struct AttentionResult {
+  op::Attention op;
+  std::size_t index = 0;
+  ValueRef log_sum;
+};
+void differentiate(const AttentionResult& op, Step& step);
+struct AttentionGradientResult {
+  op::AttentionGradient op;
+  std::size_t index = 0;
+};
+void differentiate(const AttentionGradientResult& op, Step& step);
+
+/// One result of cross entropy; it saves the inputs.
+struct CrossEntropyResult {
+  op::CrossEntropy op;
+  std::size_t index = 0;
+  ValueRef log_sum;
+};
+void differentiate(const CrossEntropyResult& op, Step& step);
 
 }  // namespace strata::autodiff

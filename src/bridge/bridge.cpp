@@ -204,6 +204,23 @@ ValueRef fft(op::FftKind kind, const ValueRef& x, int axis, std::int64_t size) {
   return run1(op::Fft{kind, normalise_axis(axis, rank, op::name_of(kind)), size}, x);
 }
 
+backend::Values attention(const op::Attention& op, const ValueRef& q, const ValueRef& k, const ValueRef& v,
+                          const ValueRef& mask) {
+  std::vector<ValueRef> inputs{q, k, v};
+  if (mask) inputs.push_back(mask);
+  return backend::execute(op, inputs);
+}
+backend::Values cross_entropy(const op::CrossEntropy& op, const ValueRef& logits, const ValueRef& target,
+                              const ValueRef& weights) {
+  std::vector<ValueRef> inputs{logits, target};
+  if (weights) inputs.push_back(weights);
+  return backend::execute(op, inputs);
+}
+ValueRef ctc(const op::Ctc& op, const ValueRef& log_probs, const ValueRef& targets,
+             const ValueRef& input_lengths, const ValueRef& target_lengths) {
+  return run(op, {log_probs, targets, input_lengths, target_lengths});
+}
+
 ValueRef sum_to(const ValueRef& x, const Shape& shape) {
   if (x->shape == shape) return x;
   const int lead = x->shape.rank() - shape.rank();

@@ -17,6 +17,7 @@ using op::CompareKind;
 using op::Number;
 using op::ReduceKind;
 using op::UnaryKind;
+using op::wide;
 
 ValueRef fill(Backend& backend, const Shape& shape, DType dtype, Number value);
 /// A rank-0 constant of x's dtype on x's backend.
@@ -79,14 +80,20 @@ backend::Values linalg(op::LinalgKind kind, const std::vector<ValueRef>& operand
 /// `size` points along `axis`, which counts without the axis of complex parts.
 ValueRef fft(op::FftKind kind, const ValueRef& x, int axis, std::int64_t size);
 
+/// `mask` may be null; both results of the family.
+backend::Values attention(const op::Attention& op, const ValueRef& q, const ValueRef& k, const ValueRef& v,
+                          const ValueRef& mask);
+/// `weights` may be null; both results of the family.
+backend::Values cross_entropy(const op::CrossEntropy& op, const ValueRef& logits, const ValueRef& target,
+                              const ValueRef& weights);
+ValueRef ctc(const op::Ctc& op, const ValueRef& log_probs, const ValueRef& targets,
+             const ValueRef& input_lengths, const ValueRef& target_lengths);
+
 /// Sums x down to `shape`, from which it was broadcast: the gradient of broadcasting.
 ValueRef sum_to(const ValueRef& x, const Shape& shape);
 
 /// Counts from the back when negative; throws ShapeError naming `op` when out of range.
 int normalise_axis(int axis, int rank, std::string_view op);
-
-/// The dtype in which halves are computed where they may round only once.
-inline DType wide(DType t) { return size_of(t) == 2 ? DType::f32 : t; }
 
 inline ValueRef neg(const ValueRef& x) { return unary(UnaryKind::neg, x); }
 inline ValueRef add(const ValueRef& a, const ValueRef& b) { return binary(BinaryKind::add, a, b); }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <oneapi/dnnl/dnnl.h>
 
+#include "flex/attention.hpp"
 #include "flex/creation.hpp"
 #include "flex/elementwise.hpp"
 #include "flex/fft.hpp"
@@ -12,6 +13,7 @@
 #include "flex/kernels.hpp"
 #include "flex/layout.hpp"
 #include "flex/linalg.hpp"
+#include "flex/loss.hpp"
 #include "flex/matmul.hpp"
 #include "flex/normalise.hpp"
 #include "flex/order.hpp"

@@ -1,50 +1,17 @@
 #include "flex/index.hpp"
 
-#include <fmt/format.h>
-
-#include <atomic>
 #include <cstring>
 
 #include "base/convert.hpp"
 #include "flex/copy.hpp"
 #include "flex/elementwise.hpp"
+#include "flex/index_check.hpp"
 #include "flex/nest.hpp"
 #include "flex/parallel.hpp"
 #include "flex/reader.hpp"
 
 namespace strata::flex {
 namespace {
-
-/// Remembers the first (in row-major order of the index) entry that is out of range.
-class IndexCheck {
- public:
-  explicit IndexCheck(std::int64_t extent) : extent_(extent) {}
-  bool good(std::int64_t index, std::int64_t position) noexcept {
-    if (index >= 0 && index < extent_) [[likely]]
-      return true;
-    auto first = first_bad_.load(std::memory_order_relaxed);
-    while (position < first &&
-           !first_bad_.compare_exchange_weak(first, position, std::memory_order_relaxed)) {
-    }
-    return false;
-  }
-  /// `index_at(position)` is the index to be named.
-  template <class F>
-  void throw_if_bad(std::string_view op, const FlexValue& x, const FlexValue& index, int axis,
-                    F&& index_at) const {
-    const auto position = first_bad_.load(std::memory_order_relaxed);
-    if (position == none) return;
-    throw IndexError(
-        fmt::format("[{}] index {} is not in 0..{}, the range of axis {} (inputs: {}, {}; device: {})", op,
-                    index_at(position), extent_ - 1, axis, x.type().to_string(), index.type().to_string(),
-                    x.backend.name()));
-  }
-
- private:
-  static constexpr std::int64_t none = INT64_MAX;
-  const std::int64_t extent_;
-  std::atomic<std::int64_t> first_bad_{none};
-};
 
 /// How the elements of an index lie around `axis`: outer x entries x inner, row-major.
 struct Layout {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
+#include <mutex>
 #include <type_traits>
 
 namespace strata::flex {
@@ -33,6 +35,22 @@ void parallel(std::int64_t count, std::int64_t grain, std::int64_t bytes, F&& f)
         (*static_cast<std::remove_reference_t<F>*>(p))(begin, end);
       },
       context);
+}
+
+/// The same for an `f` that may throw: the first error reaches the caller when all ranges are done.
+template <class F>
+void parallel_or_throw(std::int64_t count, std::int64_t grain, std::int64_t bytes, F&& f) {
+  std::mutex mutex;
+  std::exception_ptr error;
+  parallel(count, grain, bytes, [&](std::int64_t begin, std::int64_t end) {
+    try {
+      f(begin, end);
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      if (!error) error = std::current_exception();
+    }
+  });
+  if (error) std::rethrow_exception(error);
 }
 
 }  // namespace strata::flex

@@ -43,7 +43,13 @@ Role role_of(const op::Operation& op) {
                                  [](const op::Expand&) { return Role::alone; },
                                  [](const op::Slice&) { return Role::alone; },
                                  [](const op::Flip&) { return Role::alone; },
-                                 [](const op::Cat&) { return Role::alone; }},
+                                 [](const op::Cat&) { return Role::alone; },
+                                 [](const op::Attention&) { return Role::alone; },
+                                 [](const op::AttentionGradient&) { return Role::alone; },
+                                 [](const op::CrossEntropy&) { return Role::alone; },
+                                 [](const op::CrossEntropyGradient&) { return Role::alone; },
+                                 [](const op::Ctc&) { return Role::alone; },
+                                 [](const op::CtcGradient&) { return Role::alone; }},
                     op);
 }
 

@@ -25,6 +25,9 @@ struct TensorType {
   std::string to_string() const { return std::string(name_of(dtype)) + shape.to_string(); }
 };
 
+/// The dtype in which halves are computed where they may round only once.
+inline DType wide(DType t) { return size_of(t) == 2 ? DType::f32 : t; }
+
 /// Most families have one output; none has more than four.
 using TensorTypes = base::InlineVector<TensorType, 4>;
 using Inputs = std::span<const TensorType>;

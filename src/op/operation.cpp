@@ -9,17 +9,31 @@ struct Arity {
   std::size_t least, most;
 };
 
-constexpr Arity none{0, 0}, one{1, 1}, two{2, 2}, three{3, 3}, one_or_two{1, 2}, one_to_three{1, 3},
+constexpr Arity none{0, 0}, one{1, 1}, two{2, 2}, three{3, 3}, four{4, 4}, one_or_two{1, 2},
+    one_to_three{1, 3}, two_or_three{2, 3}, three_or_four{3, 4}, four_or_five{4, 5}, six_or_seven{6, 7},
     some{1, SIZE_MAX};
 
 Arity arity(const Operation& op) {
-  return std::visit(Overload{[](const Fill&) { return none; }, [](const Iota&) { return none; },
-                             [](const Random&) { return none; }, [](const Binary&) { return two; },
-                             [](const Compare&) { return two; }, [](const Matmul&) { return two; },
-                             [](const Gather&) { return two; }, [](const SliceAssign&) { return two; },
-                             [](const Conv&) { return two; }, [](const Where&) { return three; },
-                             [](const Scatter&) { return three; }, [](const Norm&) { return one_to_three; },
-                             [](const Linalg&) { return one_or_two; }, [](const Cat&) { return some; },
+  return std::visit(Overload{[](const Fill&) { return none; },
+                             [](const Iota&) { return none; },
+                             [](const Random&) { return none; },
+                             [](const Binary&) { return two; },
+                             [](const Compare&) { return two; },
+                             [](const Matmul&) { return two; },
+                             [](const Gather&) { return two; },
+                             [](const SliceAssign&) { return two; },
+                             [](const Conv&) { return two; },
+                             [](const Where&) { return three; },
+                             [](const Scatter&) { return three; },
+                             [](const Norm&) { return one_to_three; },
+                             [](const Linalg&) { return one_or_two; },
+                             [](const Cat&) { return some; },
+                             [](const Attention&) { return three_or_four; },
+                             [](const AttentionGradient&) { return six_or_seven; },
+                             [](const CrossEntropy&) { return two_or_three; },
+                             [](const CrossEntropyGradient&) { return four_or_five; },
+                             [](const Ctc&) { return four; },
+                             [](const CtcGradient&) { return four; },
                              [](const auto&) { return one; }},
                     op);
 }
@@ -43,6 +57,17 @@ void add_all(base::Hasher& h, const T&... fields) {
 std::string windows(const Dims& window, const Dims& stride, const Dims& padding, const Dims& dilation) {
   return fmt::format("window={}, stride={}, padding={}, dilation={}", window.to_string(), stride.to_string(),
                      padding.to_string(), dilation.to_string());
+}
+
+// A family and its gradient have the same fields.
+std::string attention_fields(const auto& o) {
+  return fmt::format("scale={}{}", o.scale, o.causal ? ", causal" : "");
+}
+std::string cross_entropy_fields(const auto& o) {
+  return fmt::format("label_smoothing={}, ignore_index={}", o.label_smoothing, o.ignore_index);
+}
+std::string ctc_fields(const auto& o) {
+  return fmt::format("blank={}{}", o.blank, o.zero_infinity ? ", zero_infinity" : "");
 }
 
 }  // namespace
@@ -79,7 +104,13 @@ std::string_view name_of(const Operation& op) {
                [](const Expand&) -> S { return "expand"; },
                [](const Slice&) -> S { return "slice"; },
                [](const Flip&) -> S { return "flip"; },
-               [](const Cat&) -> S { return "cat"; }},
+               [](const Cat&) -> S { return "cat"; },
+               [](const Attention&) -> S { return "attention"; },
+               [](const AttentionGradient&) -> S { return "attention_gradient"; },
+               [](const CrossEntropy&) -> S { return "cross_entropy"; },
+               [](const CrossEntropyGradient&) -> S { return "cross_entropy_gradient"; },
+               [](const Ctc&) -> S { return "ctc"; },
+               [](const CtcGradient&) -> S { return "ctc_gradient"; }},
       op);
 }
 
@@ -141,6 +172,12 @@ std::string to_string(const Operation& op) {
           },
           [](const Flip& o) { return "axes=" + o.axes.to_string(); },
           [](const Cat& o) { return fmt::format("axis={}", o.axis); },
+          [](const Attention& o) { return attention_fields(o); },
+          [](const AttentionGradient& o) { return attention_fields(o); },
+          [](const CrossEntropy& o) { return cross_entropy_fields(o); },
+          [](const CrossEntropyGradient& o) { return cross_entropy_fields(o); },
+          [](const Ctc& o) { return ctc_fields(o); },
+          [](const CtcGradient& o) { return ctc_fields(o); },
           [](const auto&) { return std::string(); }},
       op);
   return attributes.empty() ? std::string(name_of(op)) : fmt::format("{}({})", name_of(op), attributes);
@@ -210,7 +247,13 @@ void hash_into(base::Hasher& h, const Operation& op) {
                  h.add(o.step);
                },
                [&](const Flip& o) { h.add(o.axes); },
-               [&](const Cat& o) { h.add(o.axis); }},
+               [&](const Cat& o) { h.add(o.axis); },
+               [&](const Attention& o) { add_all(h, o.causal, o.scale); },
+               [&](const AttentionGradient& o) { add_all(h, o.causal, o.scale); },
+               [&](const CrossEntropy& o) { add_all(h, o.label_smoothing, o.ignore_index); },
+               [&](const CrossEntropyGradient& o) { add_all(h, o.label_smoothing, o.ignore_index); },
+               [&](const Ctc& o) { add_all(h, o.blank, o.zero_infinity); },
+               [&](const CtcGradient& o) { add_all(h, o.blank, o.zero_infinity); }},
       op);
 }
 

@@ -5,12 +5,14 @@
 #include <string_view>
 #include <variant>
 
+#include "op/attention.hpp"
 #include "op/creation.hpp"
 #include "op/elementwise.hpp"
 #include "op/fft.hpp"
 #include "op/index.hpp"
 #include "op/layout.hpp"
 #include "op/linalg.hpp"
+#include "op/loss.hpp"
 #include "op/matmul.hpp"
 #include "op/normalise.hpp"
 #include "op/order.hpp"
@@ -24,7 +26,8 @@ namespace strata::op {
 using Operation =
     std::variant<Fill, Iota, Random, Unary, Binary, Compare, Where, Cast, Matmul, Reduce, ArgReduce, ArgSort,
                  Cumulative, Softmax, Norm, Gather, Scatter, SliceAssign, Conv, Pool, ArgPool, Linalg, Fft,
-                 Reshape, Permute, Expand, Slice, Flip, Unfold, Cat>;
+                 Reshape, Permute, Expand, Slice, Flip, Unfold, Cat, Attention, AttentionGradient,
+                 CrossEntropy, CrossEntropyGradient, Ctc, CtcGradient>;
 
 /// "add", "reduce_sum", "matmul".
 std::string_view name_of(const Operation&);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include <fmt/format.h>
 
@@ -15,8 +14,6 @@ namespace {
 
 using bridge::add;
 using bridge::mul;
-using op::BinaryKind;
-using op::CompareKind;
 using op::ReduceKind;
 using op::UnaryKind;
 
@@ -229,43 +226,10 @@ ValueRef embedding(const ValueRef& table, const ValueRef& index) {
   return bridge::reshape(rows, shape);
 }
 
-ValueRef attention(const ValueRef& q, const ValueRef& k_in, const ValueRef& v_in, const ValueRef& mask,
-                   bool causal, double scale) {
-  const auto heads = q->shape[1], groups = k_in->shape[1], m = q->shape[2], n = k_in->shape[2],
-             d = q->shape[3];
-  if (groups < 1 || heads % groups != 0 || v_in->shape[1] != groups || v_in->shape[2] != n ||
-      k_in->shape[3] != d) {
-    throw ShapeError(
-        fmt::format("[attention] q {}, k {} and v {} do not fit: [batch, heads, m, d], [batch, groups, n, d] "
-                    "and [batch, groups, n, e] with groups dividing heads",
-                    q->shape.to_string(), k_in->shape.to_string(), v_in->shape.to_string()));
-  }
-  // Every group of keys serves heads / groups heads.
-  const auto per_head = [&](const ValueRef& x) {
-    if (groups == heads) return x;
-    const auto b = x->shape[0], e = x->shape[3];
-    const auto split = bridge::reshape(x, {b, groups, 1, n, e});
-    return bridge::reshape(bridge::expand(split, {b, groups, heads / groups, n, e}), {b, heads, n, e});
-  };
-  const auto k = per_head(k_in), v = per_head(v_in);
-  const double factor = scale == 0 ? 1 / std::sqrt(static_cast<double>(d)) : scale;
-  auto scores = bridge::matmul(mul(q, factor), bridge::transpose(k));
-  auto allowed = mask;
-  if (causal) {
-    const auto row = bridge::reshape(bridge::iota(q->backend, m, DType::i64, n - m, 1), {m, 1});
-    const auto column = bridge::iota(q->backend, n, DType::i64, 0, 1);
-    const auto past = bridge::compare(CompareKind::less_equal, column, row);
-    allowed = allowed ? bridge::binary(BinaryKind::bit_and, allowed, past) : past;
-  }
-  if (!allowed) return bridge::matmul(bridge::softmax(scores, 3, false), v);
-  // A row that may look nowhere keeps its finite scores, so that no NaN arises, and loses its weights
-  // afterwards.
-  const auto any = bridge::reduce(ReduceKind::max, allowed, {allowed->shape.rank() - 1}, true);
-  const auto looked = bridge::binary(BinaryKind::bit_or, allowed, bridge::unary(UnaryKind::logical_not, any));
-  scores =
-      bridge::where(looked, scores, bridge::scalar_like(scores, -std::numeric_limits<double>::infinity()));
-  const auto weights = bridge::softmax(scores, 3, false);
-  return bridge::matmul(bridge::where(allowed, weights, bridge::scalar_like(weights, 0)), v);
+ValueRef attention(const ValueRef& q, const ValueRef& k, const ValueRef& v, const ValueRef& mask, bool causal,
+                   double scale) {
+  const auto width = static_cast<double>(std::max<std::int64_t>(q->shape[3], 1));
+  return bridge::attention({causal, scale == 0 ? 1 / std::sqrt(width) : scale}, q, k, v, mask)[0];
 }
 
 }  // namespace strata::detail

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "bridge/bridge.hpp"
 #include "gradient_check.hpp"
 
@@ -395,6 +397,111 @@ void add_fft(Collector& to) {
   to.add("irfft_along_axis_0", of(op::FftKind::irfft, 0, 4), {{3, 2, 2}}, -1, 1);
 }
 
+ValueRef flags(const ValueRef& like, const std::vector<double>& values, const Shape& shape) {
+  return like->backend.from_data(TensorData::from<double>(values, shape).convert(DType::boolean));
+}
+
+void add_attention(Collector& to) {
+  const Shape q{2, 4, 3, 2}, k{2, 2, 5, 2}, v{2, 2, 5, 3};  // two heads a group
+  const auto of = [](op::Attention op, std::size_t index = 0) {
+    return [op, index](const Values& x) {
+      return bridge::attention(op, x[0], x[1], x[2], x.size() > 3 ? x[3] : ValueRef())[index];
+    };
+  };
+  to.add("attention", of({false, 0.7}), {q, k, v});
+  to.add("attention_causal", of({true, 0.7}), {q, k, v});
+  to.add("attention_causal_with_queries_that_look_nowhere", of({true, -1.5}),
+         {{1, 1, 4, 2}, {1, 1, 2, 2}, {1, 1, 2, 1}});
+  to.add("attention_with_bias", of({false, 1}), {q, k, v, {2, 4, 3, 5}});
+  to.add("attention_with_broadcast_bias", of({true, 1}), {q, k, v, {4, 1, 5}});
+  to.add("attention_log_sum", of({true, 0.7}, 1), {q, k, v, {3, 5}});
+  to.add("attention_both_results",
+         [](const Values& x) {
+           const auto both = bridge::attention({false, 0.7}, x[0], x[1], x[2], {});
+           const Shape column{2, 4, 3, 1};
+           return mul(both[0], bridge::reshape(bridge::cast(both[1], both[0]->dtype), column));
+         },
+         {q, k, v});
+  const auto hidden = [](const ValueRef& like) {
+    return flags(like, {1, 0, 1, 1, 0, 0, 0, 0, 0, 0, 1, 1, 1, 0, 1}, {3, 5});
+  };
+  to.add("attention_with_mask",
+         [hidden](const Values& x) {
+           return bridge::attention({false, 0.7}, x[0], x[1], x[2], hidden(x[0]))[0];
+         },
+         {q, k, v});
+  const auto gradient = [hidden](bool masked) {
+    return [hidden, masked](const Values& x) {
+      auto inputs = x;
+      for (auto i : {x.size() - 3, x.size() - 1}) inputs[i] = bridge::cast(x[i], op::wide(x[i]->dtype));
+      if (masked) inputs.insert(inputs.begin() + 3, hidden(x[0]));
+      Values flat;
+      for (const auto& result : backend::execute(op::AttentionGradient{!masked, 0.7}, inputs))
+        flat.push_back(bridge::reshape(result, {-1}));
+      return bridge::cat(flat, 0);
+    };
+  };
+  const Shape rows{2, 4, 3}, g{2, 4, 3, 3};
+  to.add("attention_gradient", gradient(false), {q, k, v, rows, g, rows}, 0.25, 1.25);
+  to.add("attention_gradient_with_mask", gradient(true), {q, k, v, rows, g, rows}, 0.25, 1.25);
+  to.add("attention_gradient_with_bias", gradient(false), {q, k, v, {3, 5}, rows, g, rows}, 0.25, 1.25);
+}
+
+void add_loss(Collector& to) {
+  const auto target = [](const ValueRef& like) { return indices(like, {2, 0, -1, 3, 3, 1}, {2, 3}); };
+  const auto weights = [](const ValueRef& like) { return constants(like, {0.5, 2, 0, 1.5}); };
+  for (double smoothing : {0.0, 0.3}) {
+    for (bool weighted : {false, true}) {
+      const auto w = [=](const ValueRef& like) { return weighted ? weights(like) : ValueRef(); };
+      const auto name =
+          fmt::format("cross_entropy{}{}", smoothing > 0 ? "_smoothed" : "", weighted ? "_weighted" : "");
+      to.add(
+          name,
+          [=](const Values& x) {
+            return bridge::cross_entropy({smoothing, -1}, x[0], target(x[0]), w(x[0]))[0];
+          },
+          {{2, 3, 4}}, -1.5, 1.5);
+      to.add(
+          name + "_gradient",
+          [=](const Values& x) {
+            Values inputs{x[0], target(x[0]), bridge::cast(x[1], op::wide(x[1]->dtype)), x[2]};
+            if (weighted) inputs.push_back(weights(x[0]));
+            return backend::execute(op::CrossEntropyGradient{smoothing, -1}, inputs)[0];
+          },
+          {{2, 3, 4}, {2, 3}, {2, 3}}, 0.25, 1.5);
+    }
+  }
+  to.add(
+      "cross_entropy_log_sum",
+      [=](const Values& x) {
+        return bridge::cross_entropy({}, x[0], indices(x[0], {1, 1}, {2}), {})[1];
+      },
+      {{2, 4}}, -1.5, 1.5);
+  const auto ctc = [](std::vector<std::int64_t> steps, std::vector<std::int64_t> labels) {
+    return [=](const Values& x) {
+      const auto targets = indices(x[0], {1, 1, 2, 3, 2, 0, -7, -7, -7}, {3, 3});
+      return bridge::ctc({0, true}, x[0], targets, indices(x[0], steps, {3}), indices(x[0], labels, {3}));
+    };
+  };
+  to.add(
+      "ctc_gradient",
+      [](const Values& x) {
+        const auto targets = indices(x[0], {1, 1, 2, 3}, {2, 2});
+        const Values inputs{x[0], targets, indices(x[0], {4, 3}, {2}), indices(x[0], {2, 1}, {2})};
+        return backend::execute(op::CtcGradient{}, inputs)[0];
+      },
+      {{4, 2, 4}}, -3, -0.5);
+  to.add("ctc", ctc({5, 5, 5}, {3, 2, 0}), {{5, 3, 4}}, -3, -0.5);
+  to.add("ctc_of_shorter_inputs", ctc({4, 3, 0}, {3, 2, 0}), {{5, 3, 4}}, -3, -0.5);
+  to.add("ctc_without_a_path", ctc({3, 1, 5}, {3, 1, 0}), {{5, 3, 4}}, -3, -0.5);
+  to.add(
+      "ctc_of_log_softmax",
+      [=](const Values& x) {
+        return ctc({5, 4, 5}, {3, 2, 0})({bridge::softmax(x[0], 2, true)});
+      },
+      {{5, 3, 4}}, -1.5, 1.5);
+}
+
 void add_compositions(Collector& to) {
   to.add("log_softmax",
          [](const Values& x) {
@@ -439,6 +546,8 @@ const std::vector<GradientCase>& gradient_cases() {
     add_linalg(to);
     add_lu(to);
     add_fft(to);
+    add_attention(to);
+    add_loss(to);
     add_compositions(to);
     return std::move(to.cases);
   }();

@@ -72,7 +72,19 @@ std::optional<op::Operation> moving(const std::string& name, const json& a) {
   return {};
 }
 
+std::optional<op::Operation> whole(const std::string& name, const json& a) {
+  if (name == "attention") return op::Attention{a["causal"], a["scale"]};
+  if (name == "attention_gradient") return op::AttentionGradient{a["causal"], a["scale"]};
+  if (name == "cross_entropy") return op::CrossEntropy{a["label_smoothing"], a["ignore_index"]};
+  if (name == "cross_entropy_gradient")
+    return op::CrossEntropyGradient{a["label_smoothing"], a["ignore_index"]};
+  if (name == "ctc") return op::Ctc{a["blank"], a["zero_infinity"]};
+  if (name == "ctc_gradient") return op::CtcGradient{a["blank"], a["zero_infinity"]};
+  return {};
+}
+
 op::Operation operation(const std::string& name, const json& a) {
+  if (auto op = whole(name, a)) return *op;
   if (auto op = windowed(name, a)) return *op;
   if (auto op = ordered(name, a)) return *op;
   if (auto op = moving(name, a)) return *op;

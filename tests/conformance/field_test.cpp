@@ -205,6 +205,38 @@ TEST_P(FieldCases, LogGammaOfSubnormals) {
   }
 }
 
+// Case 48: what a layer gives for N + 1 tokens at once, it gives for the last one by a step with kept keys
+// and values. Products large enough to be tuned; tests/CMakeLists.txt runs this with tuning off, too.
+TEST_P(FieldCases, AttentionStepsMeetTheWholeSequence) {
+  const std::int64_t tokens = 129, width = 256, heads = 4;
+  const auto upload_random = [&](const Shape& shape, unsigned seed, double scale) {
+    return bridge::mul(upload(backend(), random_array(DType::f32, shape, seed)), op::Number(scale));
+  };
+  const auto x = upload_random({1, tokens, width}, 11, 0.25);
+  const auto wq = upload_random({width, width}, 12, 0.02), wk = upload_random({width, width}, 13, 0.02),
+             wv = upload_random({width, width}, 14, 0.02), wo = upload_random({width, width}, 15, 0.02);
+  const auto part = [&](const ValueRef& y, std::int64_t from, std::int64_t to) {
+    return bridge::slice(y, {0, from, 0}, {1, to, width}, {1, 1, 1});
+  };
+  const auto split = [&](const ValueRef& y, const ValueRef& w) {
+    const auto projected = bridge::matmul(y, w);
+    return bridge::permute(bridge::reshape(projected, {1, y->shape[1], heads, width / heads}), {0, 2, 1, 3});
+  };
+  const auto layer = [&](const ValueRef& y, const ValueRef& k, const ValueRef& v) {
+    const auto out = bridge::attention({true, 0.125}, split(y, wq), k, v, {})[0];
+    const auto rows = bridge::reshape(bridge::permute(out, {0, 2, 1, 3}), y->shape);
+    return bridge::unary(op::UnaryKind::tanh, bridge::add(bridge::matmul(rows, wo), y));
+  };
+  const auto whole = layer(x, split(x, wk), split(x, wv));
+  const auto first = part(x, 0, tokens - 1), last = part(x, tokens - 1, tokens);
+  const auto k = split(first, wk), v = split(first, wv);
+  const auto prefill = layer(first, k, v);
+  const auto step = layer(last, bridge::cat({k, split(last, wk)}, 2), bridge::cat({v, split(last, wv)}, 2));
+  const auto near = [](auto) { return 1e-4L; };
+  expect_equal(prefill, read(part(whole, 0, tokens - 1)), near);
+  expect_equal(step, read(part(whole, tokens - 1, tokens)), near);
+}
+
 INSTANTIATE_TEST_SUITE_P(Field, FieldCases, testing::ValuesIn(all_places()), place_name);
 
 }  // namespace

@@ -25,6 +25,7 @@ Values: a list, {"fill": x} or {"ramp": [start, step]}; NaN and infinities are t
 """
 import pathlib
 
+from generator.cases_attention import attention_families
 from generator.cases_fft import fft_families
 from generator.cases_index import index_families
 from generator.cases_light import light_families
@@ -42,7 +43,7 @@ def main():
         old.unlink()
     size = count = 0
     families = order_families() + index_families() + window_families() + light_families()
-    families += linalg_families() + fft_families() + [error_family()]
+    families += linalg_families() + fft_families() + attention_families() + [error_family()]
     for family in families:
         text = family.to_json()
         (DATA / f"{family.name}.json").write_text(text)

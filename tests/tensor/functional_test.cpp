@@ -326,14 +326,37 @@ TEST_P(FunctionTest, FullyMaskedAttentionRowsAreZero) {
   }
 }
 
-TEST_P(FunctionTest, Losses) {
-  const auto logits = Tensor<2>::from({{3, 1, 2}, {0, 5, 4}}, device());
-  EXPECT_NEAR(cross_entropy(logits, Tensor<1, Int>::from({0, 2}, device())).item(), 0.862891, 1e-5);
-  const auto x = vector({-3, 0.5f, 200}), t = vector({0, 1, 1});
-  EXPECT_NEAR(mse_loss(x, t).item(), (9 + 0.25 + 199.0 * 199) / 3, 1e-2);
-  EXPECT_NEAR(l1_loss(x, t).item(), 202.5 / 3, 1e-4);
-  EXPECT_NEAR(huber_loss(x, t).item(), (2.5 + 0.125 + 198.5) / 3, 1e-4);
-  EXPECT_NEAR(binary_cross_entropy_with_logits(x, t).item(), (0.0485874 + 0.4740770 + 0) / 3, 1e-5);
+TEST_P(FunctionTest, AttentionAddsABiasToTheScores) {
+  const auto q = Tensor<4>::random({1, 2, 3, 4}, -1, 1, device());
+  const auto bias = Tensor<4>::random({1, 2, 1, 3}, -1, 1, device());
+  const auto weights = (q.matmul(q.transpose()) * 0.5 + bias).softmax(3);
+  EXPECT_TRUE(attention(q, q, q, bias).all_close(weights.matmul(q), 1e-4, 1e-5));
+  EXPECT_THROW(attention(q, q, q, {.scale = inf}), ArgumentError);
+}
+
+// Case 48: what a model gives for N + 1 tokens at once, it gives for the last one by a step with kept keys
+// and values.
+TEST_P(FunctionTest, AttentionStepsAgreeWithTheWholeSequence) {
+  const std::int64_t tokens = 9, width = 8, heads = 2;
+  const auto x = Tensor<3>::random({1, tokens, width}, -1, 1, device());
+  const auto wq = Tensor<2>::random({width, width}, -1, 1, device()),
+             wk = Tensor<2>::random({width, width}, -1, 1, device()),
+             wv = Tensor<2>::random({width, width}, -1, 1, device()),
+             wo = Tensor<2>::random({width, width}, -1, 1, device());
+  const auto split = [&](const Tensor<3>& y) {
+    return y.reshape<4>({1, y.dim(1), heads, width / heads}).permute({0, 2, 1, 3});
+  };
+  const auto layer = [&](const Tensor<3>& queries, const Tensor<4>& k, const Tensor<4>& v) {
+    const auto out = attention(split(queries.matmul(wq)), k, v, {.causal = true});
+    return (out.permute({0, 2, 1, 3}).reshape<3>({1, queries.dim(1), width}).matmul(wo) + queries).tanh();
+  };
+  const auto whole = layer(x, split(x.matmul(wk)), split(x.matmul(wv)));
+  const auto first = x.narrow(1, 0, tokens - 1), last = x.narrow(1, tokens - 1, 1);
+  const auto k = split(first.matmul(wk)), v = split(first.matmul(wv));
+  const auto prefill = layer(first, k, v);
+  const auto step = layer(last, cat({k, split(last.matmul(wk))}, 2), cat({v, split(last.matmul(wv))}, 2));
+  EXPECT_TRUE(whole.narrow(1, 0, tokens - 1).all_close(prefill, 1e-4, 1e-5));
+  EXPECT_TRUE(whole.narrow(1, tokens - 1, 1).all_close(step, 1e-4, 1e-5));
 }
 
 }  // namespace

@@ -70,6 +70,21 @@ std::vector<Sample> samples() {
   add(op::Fft{op::FftKind::ifft, 0, 3}, operands({{3, 2}}));
   add(op::Fft{op::FftKind::rfft, 0, 3}, operands({{3}}));
   add(op::Fft{op::FftKind::irfft, 0, 3}, operands({{2, 2}}));
+  const Shape heads{1, 1, 2, 3}, rows{1, 1, 2};
+  add(op::Attention{}, operands({heads, heads, heads}));
+  add(op::AttentionGradient{}, [=](DType t) {
+    const op::TensorType whole{t, heads}, sums{op::wide(t), rows};
+    return Types{whole, whole, whole, sums, whole, sums};
+  });
+  add(op::CrossEntropy{}, [](DType t) { return Types{{t, {2, 3}}, {DType::i64, {2}}}; });
+  add(op::CrossEntropyGradient{}, [](DType t) {
+    return Types{{t, {2, 3}}, {DType::i64, {2}}, {op::wide(t), {2}}, {t, {2}}};
+  });
+  const auto sequences = [](DType t) {
+    return Types{{t, {4, 2, 3}}, {DType::i64, {2, 1}}, {DType::i64, {2}}, {DType::i64, {2}}};
+  };
+  add(op::Ctc{}, sequences);
+  add(op::CtcGradient{}, sequences);
   add(op::Reshape{{3, 2}}, operands({{2, 3}}));
   add(op::Permute{{1, 0}}, operands({{2, 3}}));
   add(op::Expand{{4, 2, 3}}, operands({{2, 3}}));

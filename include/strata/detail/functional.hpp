@@ -26,8 +26,18 @@ STRATA_API ValueRef group_norm(const ValueRef& x, std::int64_t groups, const Val
 STRATA_API ValueRef batch_norm(const ValueRef& x, const ValueRef& mean, const ValueRef& variance,
                                const ValueRef& weight, const ValueRef& bias, double eps);
 STRATA_API ValueRef embedding(const ValueRef& table, const ValueRef& index);
-/// `mask` may be null.
+/// `mask` may be null, bool or float.
 STRATA_API ValueRef attention(const ValueRef& q, const ValueRef& k, const ValueRef& v, const ValueRef& mask,
                               bool causal, double scale);
+/// `weights` may be null. Losses of the rows, or reduced to rank 0: their mean or their sum.
+STRATA_API ValueRef cross_entropy(const ValueRef& logits, const ValueRef& target, const ValueRef& weights,
+                                  int axis, double label_smoothing, std::int64_t ignore_index, bool rows,
+                                  bool mean);
+STRATA_API ValueRef nll_loss(const ValueRef& log_probs, const ValueRef& target, const ValueRef& weights,
+                             int axis, std::int64_t ignore_index, bool rows, bool mean);
+/// Each divided by the length of its target where `per_label`.
+STRATA_API ValueRef ctc_loss(const ValueRef& log_probs, const ValueRef& targets,
+                             const ValueRef& input_lengths, const ValueRef& target_lengths,
+                             std::int64_t blank, bool zero_infinity, bool per_label);
 
 }  // namespace strata::detail

@@ -151,6 +151,39 @@ def error_family():
     fft("irfft", "of another length", [zeros("f32", 4, 2)], "ShapeError", ["4 points", "3", "4"], size=4)
     fft("fft", "along the complex axis", [zeros("f32", 2, 2)], "ShapeError", ["axis 1"], axis=1)
     fft("rfft", "of rank 8", [zeros("f32", 1, 1, 1, 1, 1, 1, 1, 2)], "ShapeError", ["no room"], axis=7)
+    def attention(what, inputs, error, says):
+        add(f"attention {what}", "attention", {"causal": False, "scale": 1.0}, inputs, error, says)
+
+    four = zeros("f32", 1, 2, 3, 4)
+    attention("of three keys and four values", [four, four, zeros("f32", 1, 2, 5, 4)], "ShapeError", ["[1, 2, 5, 4]", "groups dividing heads"])
+    attention("of two heads in three groups", [four, zeros("f32", 1, 3, 3, 4), zeros("f32", 1, 3, 3, 4)], "ShapeError", ["[1, 3, 3, 4]"])
+    attention("of rank 3", [zeros("f32", 2, 3, 4)] * 3, "ShapeError", ["[2, 3, 4]"])
+    attention("of integers", [zeros("i32", 1, 2, 3, 4)] * 3, "DTypeError", ["floats"])
+    attention("of two dtypes", [four, four, zeros("f16", 1, 2, 3, 4)], "DTypeError", ["v is f16", "f32"])
+    attention("with a wide mask", [four, four, four, zeros("bool", 3, 4)], "ShapeError", ["mask [3, 4]", "[1, 2, 3, 3]"])
+    attention("with a mask of integers", [four, four, four, zeros("i64", 3, 3)], "DTypeError", ["mask", "i64"])
+    scores, classes = zeros("f32", 3, 4), ("i64", array([0, 4, 1]))
+    loss, rows = {"label_smoothing": 0.0, "ignore_index": -100}, zeros("f32", 3)
+    add("cross entropy of a class beyond", "cross_entropy", loss, [scores, classes], "IndexError", ["index 4", "0..3", "f32[3, 4]"])
+    add("cross entropy of class -1", "cross_entropy", loss, [scores, ("i32", array([0, -1, 7]))], "IndexError", ["index -1"])
+    add("cross entropy gradient of a class beyond", "cross_entropy_gradient", loss, [scores, classes, rows, rows], "IndexError", ["index 4"])
+    add("cross entropy of floats", "cross_entropy", loss, [scores, rows], "DTypeError", ["target", "f32"])
+    add("cross entropy of another shape", "cross_entropy", loss, [scores, zeros("i64", 3, 1)], "ShapeError", ["[3, 1]", "[3]"])
+    add("cross entropy with two weights", "cross_entropy", loss, [scores, zeros("i64", 3), zeros("f32", 2)], "ShapeError", ["[2]", "[4]"])
+    add("cross entropy smoothed too much", "cross_entropy", loss | {"label_smoothing": 1.5}, [scores, zeros("i64", 3)], "ArgumentError", ["1.5"])
+    steps = {"blank": 0, "zero_infinity": False}
+    sequence, targets = zeros("f32", 5, 2, 3), zeros("i64", 2, 2)
+
+    def ctc(what, inputs, error, says, attributes=steps):
+        add(f"ctc {what}", "ctc", attributes, inputs, error, says)
+
+    two, one = ("i64", array([2, 2])), ("i64", array([1, 1]))
+    ctc("of long inputs", [sequence, targets, ("i64", array([5, 6])), one], "IndexError", ["input length 6 of sample 1", "0..5"])
+    ctc("of long targets", [sequence, targets, two, ("i64", array([3, 1]))], "IndexError", ["target length 3 of sample 0", "0..2"])
+    ctc("of a class beyond", [sequence, ("i64", array([[1, 3], [2, 3]])), two, ("i64", array([1, 2]))], "IndexError", ["target 3 of sample 1"])
+    ctc("of a blank beyond", [sequence, targets, two, one], "ArgumentError", ["blank 3"], steps | {"blank": 3})
+    ctc("of another batch", [sequence, zeros("i64", 3, 2), two, one], "ShapeError", ["targets [3, 2]"])
+    ctc("of a matrix", [zeros("f32", 5, 3), targets, two, one], "ShapeError", ["[time, batch, classes]"])
 
     add("add of two dtypes", "binary", {"kind": "add"}, [x, zeros("f64", 2, 3)], "DTypeError", ["f32", "f64", "cast"])
     add("add of two shapes", "binary", {"kind": "add"}, [x, zeros("f32", 2)], "ShapeError", ["[2, 3]", "[2]", "axis 1"])

@@ -80,6 +80,12 @@ Family family(Of<op::Expand>);
 Family family(Of<op::Slice>);
 Family family(Of<op::Flip>);
 Family family(Of<op::Cat>);
+Family family(Of<op::Attention>);
+Family family(Of<op::AttentionGradient>);
+Family family(Of<op::CrossEntropy>);
+Family family(Of<op::CrossEntropyGradient>);
+Family family(Of<op::Ctc>);
+Family family(Of<op::CtcGradient>);
 
 /// The table of all families, in the order of op::Operation's alternatives.
 const std::vector<Family>& families();
