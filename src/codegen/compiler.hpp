@@ -54,6 +54,9 @@ bool module_loaded();
 /// and of this code generator, and the features of this CPU. Does not load the module.
 std::string_view host_identity();
 
+/// Identifies the versions of LLVM and of this code generator. Does not load the module.
+std::string_view generator_identity();
+
 /// Widest vector registers of this CPU in bytes (64 with AVX-512, 32 with AVX2, else 16). Does not load the
 /// module.
 int host_vector_bytes();

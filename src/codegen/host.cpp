@@ -58,6 +58,8 @@ std::string describe_cpu() { return " cpu of another architecture"; }
 
 }  // namespace
 
+std::string_view generator_identity() { return STRATA_CODEGEN_REVISION; }
+
 std::string_view host_identity() {
   static const std::string identity = STRATA_CODEGEN_REVISION + describe_cpu();
   return identity;

@@ -1,5 +1,6 @@
 #include "strata/device.hpp"
 
+#include <charconv>
 #include <cstdlib>
 #include <ostream>
 
@@ -9,6 +10,7 @@
 #include "dispatch/entry.hpp"
 #include "flex/flex.hpp"
 #include "runtime/cpu/cpu_client.hpp"
+#include "runtime/cuda/driver.hpp"
 #include "strata/error.hpp"
 
 namespace strata::inline v0 {
@@ -17,7 +19,8 @@ namespace {
 const dispatch::Entry& default_entry() {
   static const dispatch::Entry& entry = []() -> const dispatch::Entry& {
     const char* name = std::getenv("STRATA_DEVICE");
-    return name && *name ? Device::named(name).entry() : dispatch::flex();
+    if (name && *name) return Device::named(name).entry();
+    return runtime::cuda::availability(0).available ? dispatch::cuda(0) : dispatch::flex();
   }();
   return entry;
 }
@@ -27,21 +30,32 @@ const dispatch::Entry& default_entry() {
 Device::Device() : Device(default_entry()) {}
 Device Device::flex() { return Device(dispatch::flex()); }
 Device Device::cpu() { return Device(dispatch::cpu()); }
+Device Device::cuda(int ordinal) { return Device(dispatch::cuda(ordinal)); }
 
 Device Device::named(std::string_view name) {
   constexpr std::string_view suffix = ".autodiff()";
   if (name.ends_with(suffix)) return named(name.substr(0, name.size() - suffix.size())).autodiff();
   if (name == "flex") return flex();
   if (name == "cpu") return cpu();
+  if (name == "cuda") return cuda(0);
+  if (constexpr std::string_view numbered = "cuda:"; name.starts_with(numbered)) {
+    const auto digits = name.substr(numbered.size());
+    int ordinal = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), ordinal);
+    if (error == std::errc() && end == digits.data() + digits.size()) return cuda(ordinal);
+  }
   throw DeviceError(
-      fmt::format("there is no device \"{}\"; this build has \"flex\" and \"cpu\", each optionally followed "
-                  "by \".autodiff()\"",
+      fmt::format("there is no device \"{}\"; this build has \"flex\", \"cpu\" and \"cuda:<number>\", each "
+                  "optionally followed by \".autodiff()\"",
                   name));
 }
 
 std::vector<Device::Listing> Device::list() {
   const auto cpu = runtime::cpu::availability();
-  return {{"flex", true, strata::flex::description()}, {"cpu", cpu.available, cpu.description}};
+  const auto cuda = runtime::cuda::availability(0);
+  return {{"flex", true, strata::flex::description()},
+          {"cpu", cpu.available, cpu.description},
+          {"cuda:0", cuda.available, cuda.description}};
 }
 
 Device::Statistics Device::statistics() const {

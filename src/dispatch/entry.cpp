@@ -9,6 +9,7 @@
 #include "flex/flex.hpp"
 #include "fusion/fusion.hpp"
 #include "runtime/cpu/cpu_client.hpp"
+#include "runtime/cuda/cuda_client.hpp"
 
 namespace strata::dispatch {
 namespace {
@@ -32,6 +33,14 @@ const Entry& add_locked(std::unique_ptr<const Entry> entry) {
   return *(registry.entries[key] = std::move(entry));
 }
 
+/// A device with a client: cube under fusion.
+const Entry& lazy(runtime::Client& client, std::string structure) {
+  auto* cube = new cube::CubeBackend(client, flex::execute_on_host);
+  auto* fusion = new fusion::Fusion(*cube, "DSU-" + client.properties().device);
+  return add_locked(
+      std::make_unique<Entry>(*fusion, std::move(structure), nullptr, Checkpointing::disabled, &client));
+}
+
 }  // namespace
 
 const Entry& flex() {
@@ -40,13 +49,17 @@ const Entry& flex() {
 }
 
 const Entry& cpu() {
-  static const Entry& entry = [&]() -> const Entry& {
-    auto* cube = new cube::CubeBackend(runtime::cpu::client(), flex::execute_on_host);
-    auto* fusion = new fusion::Fusion(*cube, "DSU-cpu");
-    return add_locked(
-        std::make_unique<Entry>(*fusion, "Cpu", nullptr, Checkpointing::disabled, &cube->client()));
-  }();
+  static const Entry& entry = lazy(runtime::cpu::client(), "Cpu");
   return entry;
+}
+
+const Entry& cuda(int ordinal) {
+  static std::mutex mutex;
+  static auto& entries = *new std::map<int, const Entry*>;
+  const std::lock_guard lock(mutex);
+  auto& known = entries[ordinal];
+  if (!known) known = &lazy(runtime::cuda::client(ordinal), "Cuda(" + std::to_string(ordinal) + ")");
+  return *known;
 }
 
 const Entry& autodiff_of(const Entry& inner, Checkpointing checkpointing) {

@@ -41,6 +41,8 @@ class Entry {
 /// tensors in static storage may outlive `main`.
 const Entry& flex();
 const Entry& cpu();
+/// Throws DeviceError when the device is not there.
+const Entry& cuda(int ordinal);
 const Entry& autodiff_of(const Entry& inner, Checkpointing checkpointing);
 /// The entry whose stack `backend` tops.
 const Entry& entry_of(const backend::Backend& backend);

@@ -15,21 +15,29 @@ constexpr std::size_t huge_from = std::size_t{32} << 20;
 
 constexpr std::size_t round_up(std::size_t n, std::size_t step) { return (n + step - 1) / step * step; }
 
-/// Fresh zeroed pages; null when the system has none.
-std::byte* map_pages(std::size_t bytes, std::size_t alignment) {
-  const auto extra = alignment > page ? alignment - page : 0;
-  void* const mapped =
-      mmap(nullptr, bytes + extra, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (mapped == MAP_FAILED) return nullptr;
-  auto* const begin = static_cast<std::byte*>(mapped);
-  const auto before =
-      round_up(reinterpret_cast<std::uintptr_t>(begin), alignment) - reinterpret_cast<std::uintptr_t>(begin);
-  if (before > 0) munmap(begin, before);
-  if (extra > before) munmap(begin + before + bytes, extra - before);
-  return begin + before;
-}
+class HostPages final : public MemorySource {
+ public:
+  std::byte* map(std::size_t bytes, std::size_t alignment) override {
+    const auto extra = alignment > page ? alignment - page : 0;
+    void* const mapped =
+        mmap(nullptr, bytes + extra, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapped == MAP_FAILED) return nullptr;
+    auto* const begin = static_cast<std::byte*>(mapped);
+    const auto address = reinterpret_cast<std::uintptr_t>(begin);
+    const auto before = round_up(address, alignment) - address;
+    if (before > 0) munmap(begin, before);
+    if (extra > before) munmap(begin + before + bytes, extra - before);
+#if defined(MADV_HUGEPAGE)
+    if (bytes >= huge_from) madvise(begin + before, bytes, MADV_HUGEPAGE);
+#endif
+    return begin + before;
+  }
+  void unmap(std::byte* data, std::size_t bytes) override { munmap(data, bytes); }
+};
 
 }  // namespace
+
+std::unique_ptr<MemorySource> host_pages() { return std::make_unique<HostPages>(); }
 
 MemoryPool::~MemoryPool() {
   for (auto& [data, chunk] : chunks_) chunk.live = 0;  // what still lies in a block goes with the pool
@@ -120,17 +128,13 @@ MemoryPool::Block MemoryPool::take_large(std::size_t bytes) {
 
 std::byte* MemoryPool::reserve(std::size_t bytes) {
   if (reserved_ + bytes > limit_) return nullptr;
-  auto* const data = map_pages(bytes, std::max(alignment(bytes), page));
-  if (!data) return nullptr;
-#if defined(MADV_HUGEPAGE)
-  if (bytes >= huge_from) madvise(data, bytes, MADV_HUGEPAGE);
-#endif
-  reserved_ += bytes;
+  auto* const data = source_->map(bytes, std::max(alignment(bytes), page));
+  if (data) reserved_ += bytes;
   return data;
 }
 
 void MemoryPool::give_back(std::byte* data, std::size_t bytes) {
-  munmap(data, bytes);
+  source_->unmap(data, bytes);
   reserved_ -= bytes;
 }
 

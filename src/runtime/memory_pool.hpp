@@ -1,22 +1,36 @@
-/// Host memory that is kept: the first touch of fresh pages costs more than most kernels, so freed blocks
-/// wait for the next request and return to the system only when memory runs out.
+/// Memory that is kept: asking the system for it costs more than most kernels, so freed blocks wait for the
+/// next request and return to the system only when memory runs out.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <unordered_map>
 #include <vector>
 
 namespace strata::runtime {
 
-/// One thread at a time. Small blocks are cut from shared chunks and found again in constant time; big ones
-/// are mappings of their own, which also serve requests that are up to a fifth smaller.
+/// Where a pool gets its memory.
+class MemorySource {
+ public:
+  virtual ~MemorySource() = default;
+  /// Contents are arbitrary; null when there is none. `alignment` is at most 2 MiB.
+  virtual std::byte* map(std::size_t bytes, std::size_t alignment) = 0;
+  virtual void unmap(std::byte* data, std::size_t bytes) = 0;
+};
+/// Pages of the host.
+std::unique_ptr<MemorySource> host_pages();
+
+/// One thread at a time; the memory itself is never touched. Small blocks are cut from shared chunks and
+/// found again in constant time; big ones are mappings of their own, which also serve requests that are up to
+/// a fifth smaller.
 class MemoryPool {
  public:
-  /// At most `limit` bytes are reserved from the system.
-  explicit MemoryPool(std::size_t limit) : limit_(limit) {}
+  /// At most `limit` bytes are reserved from the source.
+  explicit MemoryPool(std::size_t limit, std::unique_ptr<MemorySource> source = host_pages())
+      : source_(std::move(source)), limit_(limit) {}
   MemoryPool(const MemoryPool&) = delete;
   MemoryPool& operator=(const MemoryPool&) = delete;
   ~MemoryPool();
@@ -58,6 +72,7 @@ class MemoryPool {
   std::byte* reserve(std::size_t bytes);
   void give_back(std::byte* data, std::size_t bytes);
 
+  const std::unique_ptr<MemorySource> source_;
   const std::size_t limit_;
   std::size_t reserved_ = 0, in_use_ = 0;
   std::unordered_map<std::byte*, Chunk> chunks_;

@@ -156,6 +156,7 @@ class HostLowering final : public Lowering {
   /// A plane is one unit: every shuffle and reduction gives the unit its own value.
   Value* plane(const kernel::Instruction& i) override { return operand(i, 0); }
   bool has_prefetch() const override { return true; }
+  bool loads_unaligned_vectors() const override { return true; }
   bool units_are_serial() const override { return true; }
 
   Value* minimum(Value* a, Value* b) override {

@@ -91,12 +91,24 @@ llvm::Align Lowering::alignment(const kernel::Instruction& i, unsigned lane_coun
   return llvm::Align(std::max(element, std::min<std::uint64_t>(bytes & (~bytes + 1), m.alignment)));
 }
 
+Lowering::Value* Lowering::load_lanes(llvm::Type* type, Value* p) {
+  auto* vector = llvm::cast<llvm::FixedVectorType>(type);
+  Value* v = llvm::PoisonValue::get(vector);
+  for (unsigned lane = 0; lane < vector->getNumElements(); ++lane) {
+    auto* element = builder_.CreateConstInBoundsGEP1_64(vector->getElementType(), p, lane);
+    v = builder_.CreateInsertElement(v, builder_.CreateLoad(vector->getElementType(), element), lane);
+  }
+  return v;
+}
+
 Lowering::Value* Lowering::load(const kernel::Instruction& i) {
   const Scalar s = kernel_.memories[i.memory].scalar;
   const unsigned n = type_of(i.result).lanes;
   auto* t = n == 1 ? memory_type(s) : llvm::FixedVectorType::get(memory_type(s), n);
   auto* p = address(i.memory, operand(i, 0));
   auto* mask = mask_operand(i, 1);
+  if (mask == nullptr && n * kernel::size_of(s) > alignment(i, n).value() && !loads_unaligned_vectors())
+    return from_memory(s, load_lanes(t, p));
   if (mask == nullptr) return from_memory(s, builder_.CreateAlignedLoad(t, p, alignment(i, n)));
   auto* other = i.operands.size() > 2 ? to_memory(s, operand(i, 2)) : llvm::Constant::getNullValue(t);
   if (n > 1) return from_memory(s, builder_.CreateMaskedLoad(t, p, alignment(i, n), mask, other));

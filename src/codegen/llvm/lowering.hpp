@@ -48,6 +48,8 @@ class Lowering {
   virtual Value* narrow_f16(Value* x);    ///< float to i16, nearest even
   virtual Value* scale_exponent(Value* x, Value* n);
   virtual bool has_prefetch() const = 0;
+  /// Whether a vector may be loaded from any element's address at once.
+  virtual bool loads_unaligned_vectors() const = 0;
   /// Units run one after the other, so that shared memory needs no atomics.
   virtual bool units_are_serial() const = 0;
 
@@ -111,6 +113,7 @@ class Lowering {
   Value* addresses(kernel::MemoryId m, Value* indices);
   Value* mask_operand(const kernel::Instruction& i, std::size_t n) const;
   llvm::Align alignment(const kernel::Instruction& i, unsigned lanes) const;
+  Value* load_lanes(llvm::Type* type, Value* p);
   Value* from_memory(kernel::Scalar s, Value* v);
   Value* to_memory(kernel::Scalar s, Value* v);
 

@@ -112,6 +112,8 @@ class PtxLowering final : public Lowering {
   }
   void barrier() override { call(llvm::Intrinsic::nvvm_barrier0); }
   bool has_prefetch() const override { return false; }
+  /// LLVM 19 makes a vector load of bytes one aligned access, whatever its alignment says.
+  bool loads_unaligned_vectors() const override { return false; }
   bool units_are_serial() const override { return false; }
 
   /// min.NaN exists for f32 only.

@@ -7,64 +7,19 @@
 #include <cstring>
 #include <new>
 
-#include "base/check.hpp"
-#include "trace/log.hpp"
 #include "trace/span.hpp"
-#include "trace/thread.hpp"
 
 namespace strata::runtime::cpu {
 
 using Clock = std::chrono::steady_clock;
 
 CpuClient::CpuClient(const Options& options)
-    : properties_(properties_of_machine(options.threads ? options.threads : thread_count())),
-      pool_(options.memory_limit ? options.memory_limit : cpu::memory_limit()),
-      team_(properties_.threads, "DSW-cpu-"),
-      executor_("DSD-cpu", Stage::downstream) {}
+    : QueuedClient(properties_of_machine(options.threads ? options.threads : thread_count()),
+                   options.memory_limit ? options.memory_limit : cpu::memory_limit()),
+      team_(properties().threads, "DSW-cpu-") {}
 
-Counters CpuClient::counters() const {
-  return {host_calls_.load(std::memory_order_relaxed),
-          launches_.load(std::memory_order_relaxed),
-          probe_launches_.load(std::memory_order_relaxed),
-          program_counts_.compiles.load(std::memory_order_relaxed),
-          program_counts_.cache_hits.load(std::memory_order_relaxed),
-          bytes_in_use_.load(std::memory_order_relaxed),
-          bytes_reserved_.load(std::memory_order_relaxed),
-          bytes_peak_.load(std::memory_order_relaxed)};
-}
-
-void* CpuClient::bind(Buffer& buffer) {
-  if (!data_of(buffer)) {
-    collect();
-    reserve(buffer);
-  }
-  return data_of(buffer);
-}
-
-void CpuClient::reserve(Buffer& buffer) {
-  trace::Span span("runtime", "reserve");
-  span.field("bytes", buffer.bytes());
-  const auto fails = faults_.allocation_fails(buffer.bytes());
-  const auto block = fails ? MemoryPool::Block() : pool_.allocate(std::max<std::size_t>(buffer.bytes(), 1));
-  if (!block.data) {
-    throw OutOfMemoryError(fmt::format("[{}] cannot allocate {} bytes: {} of {} bytes are in use",
-                                       properties_.device, buffer.bytes(), pool_.in_use(), pool_.limit()));
-  }
-  data_of(buffer) = block.data;
-  taken_of(buffer) = block.size;
-  bytes_in_use_.store(pool_.in_use(), std::memory_order_relaxed);
-  bytes_reserved_.store(pool_.reserved(), std::memory_order_relaxed);
-  bytes_peak_.store(std::max<std::uint64_t>(bytes_peak_.load(std::memory_order_relaxed), pool_.in_use()),
-                    std::memory_order_relaxed);
-}
-
-void CpuClient::collect() {
-  collect_returned([&](void* data, std::size_t taken) { pool_.free({data, taken}); });
-  bytes_in_use_.store(pool_.in_use(), std::memory_order_relaxed);
-}
-
-/// Before a write: leaves the memory to the readers that share it and gives the buffer a copy.
-void CpuClient::make_exclusive(Buffer& buffer) {
+/// Leaves the memory to the readers that share it and gives the buffer a copy.
+void CpuClient::before_write(Buffer& buffer) {
   const auto readers = lent_of(buffer).lock();
   if (!readers) return;
   const BufferRef old(new Buffer(*this, buffer.bytes()));
@@ -85,43 +40,12 @@ void CpuClient::copy(void* to, const void* from, std::size_t bytes) {
   });
 }
 
-void CpuClient::write(BufferRef buffer, std::shared_ptr<const std::byte> data, std::size_t bytes) {
-  STRATA_CHECK(bytes <= buffer->bytes());
-  executor_.post_quiet([this, buffer = std::move(buffer), data = std::move(data), bytes] {
-    trace::Span span("runtime", "write");
-    span.field("bytes", bytes);
-    try {
-      make_exclusive(*buffer);
-      copy(bind(*buffer), data.get(), bytes);
-    } catch (...) {
-      if (!error_of(*buffer)) error_of(*buffer) = std::current_exception();
-    }
-  });
-  if (bytes >= copy_part) executor_.wake();  // a copy worth being done while the caller goes on
+void CpuClient::upload(Buffer& buffer, const std::byte* data, std::size_t bytes) {
+  before_write(buffer);
+  copy(bind(buffer), data, bytes);
 }
 
-Future<std::shared_ptr<const std::byte>> CpuClient::read(BufferRef buffer) {
-  Promise<std::shared_ptr<const std::byte>> promise;
-  auto future = promise.future();
-  executor_.post([this, buffer = std::move(buffer), promise = std::move(promise)]() mutable {
-    std::shared_ptr<const std::byte> result;
-    std::exception_ptr error;
-    {
-      trace::Span span("runtime", "read");
-      span.field("bytes", buffer->bytes());
-      try {
-        if (error_of(*buffer)) std::rethrow_exception(error_of(*buffer));
-        result = contents(buffer);
-      } catch (...) {
-        error = std::current_exception();
-      }
-    }
-    error ? promise.set_exception(std::move(error)) : promise.set_value(std::move(result));
-  });
-  return future;
-}
-
-std::shared_ptr<const std::byte> CpuClient::contents(const BufferRef& buffer) {
+std::shared_ptr<const std::byte> CpuClient::download(const BufferRef& buffer) {
   const auto bytes = buffer->bytes();
   const auto* data = static_cast<const std::byte*>(bind(*buffer));
   if (bytes >= lend_from) {
@@ -132,208 +56,46 @@ std::shared_ptr<const std::byte> CpuClient::contents(const BufferRef& buffer) {
   auto* copy = static_cast<std::byte*>(::operator new(bytes, std::align_val_t(64), std::nothrow));
   if (!copy) {
     throw OutOfMemoryError(
-        fmt::format("[{}] cannot allocate {} bytes of host memory for a read", properties_.device, bytes));
+        fmt::format("[{}] cannot allocate {} bytes of host memory for a read", properties().device, bytes));
   }
   std::memcpy(copy, data, bytes);
   return {copy,
           [](const std::byte* p) { ::operator delete(const_cast<std::byte*>(p), std::align_val_t(64)); }};
 }
 
-ProgramRef CpuClient::program(std::shared_ptr<const kernel::Kernel> ir) {
-  const auto hash = kernel::hash(*ir);
-  const std::lock_guard lock(programs_mutex_);
-  if (const auto found = program_index_.find(hash); found != program_index_.end()) {
-    programs_.splice(programs_.begin(), programs_, found->second);
-    return *found->second;
-  }
-  if (program_index_.size() == program_capacity) {
-    program_index_.erase(programs_.back()->hash());
-    programs_.pop_back();
-  }
-  programs_.push_front(std::make_shared<CpuProgram>(std::move(ir), hash));
-  program_index_.emplace(hash, programs_.begin());
-  return programs_.front();
+void CpuClient::execute(const HostCall& call) {
+  std::vector<const std::byte*> inputs;
+  std::vector<std::byte*> outputs;
+  for (const auto& buffer : call.inputs) inputs.push_back(static_cast<const std::byte*>(bind(*buffer)));
+  for (const auto& buffer : call.outputs) outputs.push_back(static_cast<std::byte*>(bind(*buffer)));
+  call.run(inputs, outputs);
 }
 
-void CpuClient::precompile(std::span<const ProgramRef> programs) {
-  std::atomic<std::size_t> next{0};
-  const auto work = [&] {
-    for (std::size_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < programs.size();) {
-      try {
-        static_cast<CpuProgram&>(*programs[i]).entry(program_counts_, faults_);
-      } catch (...) {  // kept by the program: whoever launches it gets the error
-      }
-    }
-  };
-  std::vector<std::thread> helpers;
-  const auto wanted = std::min(programs.size(), static_cast<std::size_t>(properties_.threads));
-  try {
-    for (std::size_t i = 1; i < wanted; ++i) {
-      helpers.push_back(start_thread(fmt::format("DSC-cpu-{}", i), work));
-    }
-  } catch (const RuntimeError& e) {
-    trace::log::warn(trace::log::Topic::compile, "compiling on fewer threads: {}", e.what());
-  }
-  work();
-  for (auto& t : helpers) t.join();
-}
-
-void CpuClient::launch(Launch launch) {
-  if (launch.cubes[0] == 0 || launch.cubes[1] == 0 || launch.cubes[2] == 0) return;
-  executor_.post([this, launch = std::move(launch)] { run(launch); });
-}
-
-void CpuClient::host_call(HostCall call) {
-  executor_.post([this, call = std::move(call)] { run(call); });
-}
-
-void CpuClient::run(const HostCall& call) noexcept {
-  trace::Span span("runtime", "host_call");
-  span.field("name", call.name);
-  std::exception_ptr error;
-  try {
-    std::vector<const std::byte*> inputs;
-    std::vector<std::byte*> outputs;
-    for (const auto& buffer : call.inputs) {
-      if (error_of(*buffer)) std::rethrow_exception(error_of(*buffer));
-      inputs.push_back(static_cast<const std::byte*>(bind(*buffer)));
-    }
-    for (const auto& buffer : call.outputs) {
-      make_exclusive(*buffer);
-      outputs.push_back(static_cast<std::byte*>(bind(*buffer)));
-    }
-    call.run(inputs, outputs);
-    host_calls_.fetch_add(1, std::memory_order_relaxed);
-  } catch (...) {
-    error = std::current_exception();
-  }
-  for (const auto& buffer : call.outputs) {
-    if (error && !error_of(*buffer)) error_of(*buffer) = error;
-  }
-}
-
-/// " (kernel add_f32: in f32 x 12, out f32 x 12)": what a reader of an error needs to find the operation.
-std::string CpuClient::described(const Launch& launch) {
-  const auto& ir = launch.program->ir();
-  std::string text = fmt::format(" (kernel {}:", ir.name);
-  for (std::size_t i = 0; i < launch.buffers.size() && i < ir.memories.size(); ++i) {
-    const auto& memory = ir.memories[i];
-    text += fmt::format("{} {} {} x {}", i ? "," : "", memory.name, kernel::name_of(memory.scalar),
-                        launch.buffers[i]->bytes() / kernel::size_of(memory.scalar));
-  }
-  return text + ")";
-}
-
-void CpuClient::run(const Launch& launch) noexcept {
-  const auto& ir = launch.program->ir();
-  const auto taint_outputs = [&](const std::exception_ptr& error) {
-    for (std::size_t i = 0; i < launch.buffers.size(); ++i) {
-      const bool output = i >= ir.memories.size() || ir.memories[i].written;
-      if (output && !error_of(*launch.buffers[i])) error_of(*launch.buffers[i]) = error;
-    }
-  };
-  for (const auto& buffer : launch.buffers) {
-    if (error_of(*buffer)) return taint_outputs(error_of(*buffer));
-  }
-  try {
-    run_or_throw(launch);
-    launches_.fetch_add(1, std::memory_order_relaxed);
-  } catch (const OutOfMemoryError& e) {
-    taint_outputs(std::make_exception_ptr(OutOfMemoryError(e.what() + described(launch))));
-  } catch (const CompileError& e) {
-    taint_outputs(std::make_exception_ptr(CompileError(e.what() + described(launch))));
-  } catch (const LaunchError& e) {
-    taint_outputs(std::make_exception_ptr(LaunchError(e.what() + described(launch))));
-  } catch (...) {
-    taint_outputs(std::current_exception());
-  }
-}
-
-void CpuClient::run_or_throw(const Launch& launch) {
-  const auto& ir = launch.program->ir();
-  const auto count = launch.buffers.size();
-  if (count != ir.buffer_count() || launch.scalars.size() != ir.scalars.size()) {
-    throw LaunchError(fmt::format("[launch] kernel {} takes {} buffers and {} scalars, got {} and {}",
-                                  ir.name, ir.buffer_count(), ir.scalars.size(), count,
-                                  launch.scalars.size()));
-  }
-  std::int64_t cubes = 0;
-  if (__builtin_mul_overflow(std::uint64_t{launch.cubes[0]} * launch.cubes[1], launch.cubes[2], &cubes)) {
-    throw LaunchError(fmt::format("[launch] kernel {}: a grid of {} x {} x {} cubes is too large", ir.name,
-                                  launch.cubes[0], launch.cubes[1], launch.cubes[2]));
-  }
-  const auto entry = static_cast<CpuProgram&>(*launch.program).entry(program_counts_, faults_);
-  constexpr std::size_t usual = 16;
-  std::array<void*, usual> few_data;
-  std::array<std::int64_t, usual> few_lengths;
-  std::vector<void*> many_data(count > usual ? count : 0);
-  std::vector<std::int64_t> many_lengths(many_data.size());
-  void** const data = count > usual ? many_data.data() : few_data.data();
-  std::int64_t* const lengths = count > usual ? many_lengths.data() : few_lengths.data();
-  for (std::size_t i = 0; i < count; ++i) {
-    Buffer& buffer = *launch.buffers[i];
-    if (ir.memories[i].written) make_exclusive(buffer);
-    data[i] = bind(buffer);
-    lengths[i] = static_cast<std::int64_t>(buffer.bytes() / kernel::size_of(ir.memories[i].scalar));
-  }
-  if (faults_.launch_fails(ir.name)) {
-    throw LaunchError(fmt::format("[launch] kernel {} failed on purpose", ir.name));
-  }
+void CpuClient::execute(const Bound& bound) {
+  const auto& launch = bound.launch;
+  const auto cubes = std::int64_t{launch.cubes[0]} * launch.cubes[1] * launch.cubes[2];
+  const auto entry = static_cast<CpuProgram&>(*launch.program).entry();
   trace::Span span("runtime", "launch");
-  if (span.recording()) span.field("kernel", std::string_view(ir.name)).field("cubes", cubes);
+  if (span.recording())
+    span.field("kernel", std::string_view(launch.program->ir().name)).field("cubes", cubes);
   team_.run(cubes, [&](std::int64_t begin, std::int64_t end) {
-    entry(data, lengths, launch.scalars.data(), launch.cubes.data(), begin, end);
+    entry(bound.data.data(), bound.lengths.data(), launch.scalars.data(), launch.cubes.data(), begin, end);
   });
 }
 
-std::vector<double> CpuClient::time(const Launch& launch, int repetitions, int batch) {
-  if (executor_.on_this_thread()) return run_timed(launch, repetitions, batch);
-  Promise<std::vector<double>> promise;
-  auto future = promise.future();
-  executor_.post([this, &launch, repetitions, batch, promise = std::move(promise)]() mutable {
-    try {
-      promise.set_value(run_timed(launch, repetitions, batch));
-    } catch (...) {
-      promise.set_exception(std::current_exception());
-    }
-  });
-  return future.get();
-}
-
-std::vector<double> CpuClient::run_timed(const Launch& launch, int repetitions, int batch) {
-  const trace::Suspend quiet;
-  for (const auto& buffer : launch.buffers) {
-    if (error_of(*buffer)) std::rethrow_exception(error_of(*buffer));
-  }
-  static_cast<CpuProgram&>(*launch.program)
-      .entry(program_counts_, faults_);  // compiled before the clock runs
+std::vector<double> CpuClient::measure(const Bound& bound, int repetitions, int batch) {
   std::vector<double> seconds;
   for (int i = 0; i < repetitions; ++i) {
     const auto start = Clock::now();
-    for (int k = 0; k < batch; ++k) run_or_throw(launch);
+    for (int k = 0; k < batch; ++k) execute(bound);
     seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count() / batch);
-    probe_launches_.fetch_add(static_cast<std::uint64_t>(batch), std::memory_order_relaxed);
   }
   return seconds;
 }
 
-Future<void> CpuClient::sync_async() {
-  Promise<void> promise;
-  auto future = promise.future();
-  executor_.post([this, promise = std::move(promise)]() mutable {
-    collect();
-    const auto error = executor_.take_error();
-    error ? promise.set_exception(error) : promise.set_value();
-  });
-  return future;
-}
-
-void CpuClient::trim() {
-  executor_.post([this] {
-    collect();
-    pool_.trim();
-    bytes_reserved_.store(pool_.reserved(), std::memory_order_relaxed);
-  });
+std::shared_ptr<StoredProgram> CpuClient::make_program(std::shared_ptr<const kernel::Kernel> ir,
+                                                       const kernel::Hash128& hash) {
+  return std::make_shared<CpuProgram>(std::move(ir), hash);
 }
 
 CpuClient& client() {

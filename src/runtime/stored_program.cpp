@@ -1,4 +1,4 @@
-#include "runtime/cpu/cpu_program.hpp"
+#include "runtime/stored_program.hpp"
 
 #include <fmt/format.h>
 
@@ -6,9 +6,9 @@
 #include "trace/log.hpp"
 #include "trace/span.hpp"
 
-namespace strata::runtime::cpu {
+namespace strata::runtime {
 
-codegen::HostKernel CpuProgram::entry(Counts& counts, Faults& faults) {
+void StoredProgram::prepare(Counts& counts, Faults& faults) {
   std::call_once(once_, [&] {
     try {
       load(counts, faults);
@@ -17,14 +17,13 @@ codegen::HostKernel CpuProgram::entry(Counts& counts, Faults& faults) {
     }
   });
   if (error_) std::rethrow_exception(error_);
-  return entry_;
 }
 
-void CpuProgram::load(Counts& counts, Faults& faults) {
+void StoredProgram::load(Counts& counts, Faults& faults) {
   if (faults.compile_fails(ir().name)) {
     throw CompileError(fmt::format("[compile] kernel {} failed on purpose", ir().name));
   }
-  const auto scope = codegen::host_identity();
+  const auto scope = this->scope();
   const auto key = ir().name + "-" + hash().to_string();
   if (load_stored(scope, key)) {
     counts.cache_hits.fetch_add(1, std::memory_order_relaxed);
@@ -32,7 +31,7 @@ void CpuProgram::load(Counts& counts, Faults& faults) {
   }
   trace::Span span("runtime", "compile");
   span.field("kernel", std::string_view(ir().name));
-  const auto compiled = codegen::compile(ir(), {}, codegen::Format::object);
+  const auto compiled = generate();
   counts.compiles.fetch_add(1, std::memory_order_relaxed);
   trace::log::info(trace::log::Topic::compile, "kernel {}: {} bytes in {:.1f} ms", ir().name,
                    compiled.code.size(), compiled.milliseconds);
@@ -40,7 +39,7 @@ void CpuProgram::load(Counts& counts, Faults& faults) {
   cache::Store::global().put(cache::Kind::kernel, scope, key, compiled.code);
 }
 
-bool CpuProgram::load_stored(std::string_view scope, std::string_view key) {
+bool StoredProgram::load_stored(std::string_view scope, std::string_view key) {
   auto& store = cache::Store::global();
   const auto stored = store.get(cache::Kind::kernel, scope, key);
   if (!stored) return false;
@@ -55,9 +54,4 @@ bool CpuProgram::load_stored(std::string_view scope, std::string_view key) {
   }
 }
 
-void CpuProgram::place(std::string_view object) {
-  object_ = std::make_unique<codegen::LoadedObject>(object);
-  entry_ = object_->entry(ir().name);
-}
-
-}  // namespace strata::runtime::cpu
+}  // namespace strata::runtime

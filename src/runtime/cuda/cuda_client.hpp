@@ -1,0 +1,75 @@
+/// An NVIDIA GPU: kernels become PTX, which the driver assembles; one stream takes uploads, launches and
+/// downloads in order.
+#pragma once
+
+#include <unordered_map>
+
+#include "runtime/cuda/driver.hpp"
+#include "runtime/queued_client.hpp"
+
+namespace strata::runtime::cuda {
+
+/// One device's context. Any thread may make it current and use it.
+class Context {
+ public:
+  /// Throws DeviceError when the driver or the device is missing.
+  explicit Context(int ordinal);
+  /// The driver's functions, with this context current on the calling thread.
+  const Driver& enter() const;
+  int attribute(int which) const;
+
+  int ordinal() const { return ordinal_; }
+  /// 90 for compute capability 9.0.
+  int capability() const;
+  std::size_t memory_bytes() const;
+  std::string name() const;
+  int driver_version() const;
+
+ private:
+  int ordinal_, device_ = 0;
+  Handle context_ = nullptr;
+};
+
+/// Memory of a device.
+class DeviceMemory final : public MemorySource {
+ public:
+  explicit DeviceMemory(std::shared_ptr<const Context> context) : context_(std::move(context)) {}
+  std::byte* map(std::size_t bytes, std::size_t alignment) override;
+  void unmap(std::byte* data, std::size_t bytes) override;
+
+ private:
+  const std::shared_ptr<const Context> context_;
+  std::unordered_map<std::byte*, Address>
+      unaligned_;  ///< what the driver gave, where more had to be asked for
+};
+
+/// Must outlive its buffers; those of the process are never destroyed.
+class CudaClient final : public QueuedClient {
+ public:
+  explicit CudaClient(int ordinal) : CudaClient(std::make_shared<const Context>(ordinal)) {}
+  ~CudaClient() override { close(); }
+
+ private:
+  void upload(Buffer& buffer, const std::byte* data, std::size_t bytes) override;
+  std::shared_ptr<const std::byte> download(const BufferRef& buffer) override;
+  void execute(const Bound& bound) override;
+  void execute(const HostCall& call) override;
+  std::vector<double> measure(const Bound& bound, int repetitions, int batch) override;
+  void finish() override;
+  std::shared_ptr<StoredProgram> make_program(std::shared_ptr<const kernel::Kernel> ir,
+                                              const kernel::Hash128& hash) override;
+
+  explicit CudaClient(std::shared_ptr<const Context> context);
+  void start(const Driver& driver, const Bound& bound);
+  /// Waits for what is queued, then for the copy.
+  void copy_to_host(std::byte* to, Buffer& buffer, std::size_t bytes);
+
+  const std::shared_ptr<const Context> context_;
+  Handle stream_ = nullptr;
+  std::byte* staging_ = nullptr;  ///< page-locked, for small reads
+};
+
+/// The client of a device of this process, made at first use. Throws DeviceError when there is none.
+CudaClient& client(int ordinal);
+
+}  // namespace strata::runtime::cuda
