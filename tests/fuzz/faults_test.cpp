@@ -45,7 +45,7 @@ INSTANTIATE_TEST_SUITE_P(
         Planted{"Sub", Fault::sub_swaps_broadcast_operands, 300, 1, {"op::BinaryKind::sub"}},
         Planted{"Expanded", Fault::write_through_an_expanded_value, 8000, 3, {"op::Expand", "op::Binary{"}},
         Planted{"Lifetime", Fault::view_dies_with_its_base, 300, 3, {"op::Slice", " = {};"}},
-        Planted{"Threads", Fault::operands_of_other_threads_are_swapped, 1000, 1, {"std::jthread"}},
+        Planted{"Threads", Fault::operands_of_other_threads_are_swapped, 5000, 1, {"std::jthread"}},
         Planted{"Errors", Fault::errors_change_their_type, 300, 1, {"ArgumentError", "ShapeError"}}),
     [](const auto& parameters) { return parameters.param.name; });
 
