@@ -6,6 +6,7 @@
 #include "flex/copy.hpp"
 #include "flex/elementwise.hpp"
 #include "flex/index_check.hpp"
+#include "flex/moving_kernels.hpp"
 #include "flex/nest.hpp"
 #include "flex/parallel.hpp"
 #include "flex/reader.hpp"
@@ -58,26 +59,15 @@ void gather_blocks(const FlexValue& x, const Index& index, const Layout& to, std
            });
 }
 
-bool inside(std::int64_t index, std::int64_t extent) {  // as unsigned numbers negative ones are large
-  return static_cast<std::uint64_t>(index) < static_cast<std::uint64_t>(extent);
-}
-bool all_inside(const std::int64_t* indices, std::int64_t n, std::int64_t extent) {
-  bool good = true;
-  for (std::int64_t i = 0; i < n; ++i) good &= inside(indices[i], extent);
-  return good;
-}
-
-/// out[k] = row[at[k]] without branches; false when an index was out of range (its element is then
-/// arbitrary).
+/// out[k] = row[at[k]]; false when an index is out of range, and then not all is written.
 template <class S>
 bool gather_row(const S* row, std::int64_t extent, const std::int64_t* at, std::int64_t n, S* out) {
-  bool good = extent > 0;
-  for (std::int64_t k = 0; extent > 0 && k < n; ++k) {
-    const bool valid = inside(at[k], extent);
-    good &= valid;
-    out[k] = row[valid ? at[k] : 0];
+  for (std::int64_t first = 0; first < n; first += block) {
+    const auto last = std::min(first + block, n);
+    if (!all_below(at + first, static_cast<std::size_t>(last - first), extent)) return false;
+    for (auto k = first; k < last; ++k) out[k] = row[at[k]];
   }
-  return good;
+  return true;
 }
 
 /// Element by element; `x` and the index are dense.
@@ -140,7 +130,7 @@ void scatter_elements(T* out, std::int64_t extent, const std::int64_t* indices, 
       const T* values = source + outer * from.entries * from.inner;
       const auto offset = shared ? 0 : outer * from.entries * from.inner;
       const auto* at = indices + offset;
-      if (from.inner == 1 && all_inside(at, from.entries, extent)) {
+      if (from.inner == 1 && all_below(at, static_cast<std::size_t>(from.entries), extent)) {
         for (std::int64_t j = 0; j < from.entries; ++j) line[at[j]] = combine(line[at[j]], values[j]);
         continue;
       }

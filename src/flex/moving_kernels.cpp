@@ -47,6 +47,35 @@ void Convert(const From* HWY_RESTRICT x, To* HWY_RESTRICT out, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) out[i] = converted<From, To>(x[i]);
 }
 
+template <class U>
+HWY_INLINE void Spread(U value, U* HWY_RESTRICT out, std::size_t n) {
+  const hn::ScalableTag<U> d;
+  const std::size_t lanes = hn::Lanes(d);
+  const auto v = hn::Set(d, value);
+  std::size_t i = 0;
+  for (; i + lanes <= n; i += lanes) hn::StoreU(v, d, out + i);
+  for (; i < n; ++i) out[i] = value;
+}
+void Spread8(std::uint8_t value, std::uint8_t* out, std::size_t n) { Spread(value, out, n); }
+void Spread16(std::uint16_t value, std::uint16_t* out, std::size_t n) { Spread(value, out, n); }
+void Spread32(std::uint32_t value, std::uint32_t* out, std::size_t n) { Spread(value, out, n); }
+void Spread64(std::uint64_t value, std::uint64_t* out, std::size_t n) { Spread(value, out, n); }
+
+bool AllBelow(const std::int64_t* at, std::size_t n, std::int64_t extent) {
+  const hn::ScalableTag<std::int64_t> d;
+  const std::size_t lanes = hn::Lanes(d);
+  auto least = hn::Zero(d), most = hn::Set(d, std::int64_t{-1});
+  std::size_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    const auto v = hn::LoadU(d, at + i);
+    least = hn::Min(least, v);
+    most = hn::Max(most, v);
+  }
+  bool good = hn::AllTrue(d, hn::And(hn::Eq(least, hn::Zero(d)), hn::Lt(most, hn::Set(d, extent))));
+  for (; i < n; ++i) good &= at[i] >= 0 && at[i] < extent;
+  return good;
+}
+
 HWY_INLINE std::uint32_t high_half(std::uint32_t a, std::uint32_t b) {
   return static_cast<std::uint32_t>((static_cast<std::uint64_t>(a) * b) >> 32);
 }
@@ -173,6 +202,11 @@ HWY_EXPORT(ConvertF64);
 HWY_EXPORT(ConvertI64);
 HWY_EXPORT(ConvertI32);
 HWY_EXPORT(ConvertU8);
+HWY_EXPORT(Spread8);
+HWY_EXPORT(Spread16);
+HWY_EXPORT(Spread32);
+HWY_EXPORT(Spread64);
+HWY_EXPORT(AllBelow);
 HWY_EXPORT(Philox);
 
 template <>
@@ -226,6 +260,25 @@ ConvertKernels<std::int32_t> convert_kernels() {
 template <>
 ConvertKernels<std::uint8_t> convert_kernels() {
   return HWY_DYNAMIC_DISPATCH(ConvertU8)();
+}
+template <>
+void spread_bits(std::uint8_t value, std::uint8_t* out, std::size_t n) {
+  HWY_DYNAMIC_DISPATCH(Spread8)(value, out, n);
+}
+template <>
+void spread_bits(std::uint16_t value, std::uint16_t* out, std::size_t n) {
+  HWY_DYNAMIC_DISPATCH(Spread16)(value, out, n);
+}
+template <>
+void spread_bits(std::uint32_t value, std::uint32_t* out, std::size_t n) {
+  HWY_DYNAMIC_DISPATCH(Spread32)(value, out, n);
+}
+template <>
+void spread_bits(std::uint64_t value, std::uint64_t* out, std::size_t n) {
+  HWY_DYNAMIC_DISPATCH(Spread64)(value, out, n);
+}
+bool all_below(const std::int64_t* at, std::size_t n, std::int64_t extent) {
+  return HWY_DYNAMIC_DISPATCH(AllBelow)(at, n, extent);
 }
 void philox(std::uint64_t first, std::uint64_t seed, PhiloxWords& out) {
   HWY_DYNAMIC_DISPATCH(Philox)(first, seed, out);

@@ -2,8 +2,10 @@
 /// instruction sets.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace strata::flex {
 
@@ -43,6 +45,22 @@ using TurnKernel = void (*)(const U* source, std::int64_t from, U* target, std::
                             std::int64_t tiles);
 template <class U>
 TurnKernel<U> turn_kernel();
+
+/// out[i] = bytes of `value`; U as above.
+template <class U>
+void spread_bits(U value, U* out, std::size_t n);
+/// out[i] = value, for elements of 1, 2, 4 and 8 bytes.
+template <class T>
+void spread(const T& value, T* out, std::size_t n) {
+  using U = std::conditional_t<
+      sizeof(T) == 1, std::uint8_t,
+      std::conditional_t<sizeof(T) == 2, std::uint16_t,
+                         std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>>;
+  spread_bits(std::bit_cast<U>(value), reinterpret_cast<U*>(out), n);
+}
+
+/// Whether all of 0 <= at[i] < extent.
+bool all_below(const std::int64_t* at, std::size_t n, std::int64_t extent);
 
 /// Words of Philox4x32-10 (see op::Random) for the counters first ... first + n - 1; words[k][i] is word k of
 /// counter i.

@@ -204,30 +204,42 @@ T joined(T total, T v) {
   if constexpr (kind == min) return !is_nan(total) && (is_nan(v) || v < total) ? v : total;
 }
 
-/// Running totals down `columns` columns of a contiguous matrix of `n` rows, `row` elements long, a few
-/// columns at a time.
+/// Running totals along `width` lines of `n` elements, side by side so that no addition waits for the last:
+/// elements of a line are `step` apart, lines `across`.
 template <op::CumulativeKind kind, class S>
-void accumulate(const S* x, std::int64_t n, std::int64_t row, std::int64_t columns, S* out) {
+void accumulate(const S* x, std::int64_t n, std::int64_t step, std::int64_t width, std::int64_t across,
+                S* out) {
   constexpr bool extremum = kind == op::CumulativeKind::max || kind == op::CumulativeKind::min;
   using T = std::conditional_t<extremum, Compute<S>, Running<S>>;
-  constexpr std::int64_t at_once = 64;
-  T totals[at_once];
-  for (std::int64_t first = 0; first < columns; first += at_once) {
-    const auto width = std::min(at_once, columns - first);
-    for (std::int64_t i = 0; i < n; ++i) {
-      const S* from = x + i * row + first;
-      S* to = out + i * row + first;
-      for (std::int64_t c = 0; c < width; ++c) {
-        const auto v = static_cast<T>(computed(from[c]));
-        totals[c] = i == 0 ? v : joined<kind>(totals[c], v);
-        if constexpr (is_half<S>) {
-          to[c] = S(totals[c]);
-        } else {
-          to[c] = static_cast<S>(totals[c]);
-        }
-      }
+  constexpr std::int64_t most = 64;
+  const auto value = [](S v) { return static_cast<T>(computed(v)); };
+  const auto stored = [](T v) {
+    if constexpr (is_half<S>) {
+      return S(v);
+    } else {
+      return static_cast<S>(v);
     }
+  };
+  const auto run = [&](std::int64_t first, auto lines) {  // a constant number of lines stays in registers
+    T totals[most];
+    for (std::int64_t c = 0; c < lines; ++c) totals[c] = value(x[(first + c) * across]);
+    for (std::int64_t c = 0; c < lines; ++c) out[(first + c) * across] = stored(totals[c]);
+    for (std::int64_t i = 1; i < n; ++i) {
+      const S* from = x + i * step + first * across;
+      S* to = out + i * step + first * across;
+      for (std::int64_t c = 0; c < lines; ++c) totals[c] = joined<kind>(totals[c], value(from[c * across]));
+      for (std::int64_t c = 0; c < lines; ++c) to[c * across] = stored(totals[c]);
+    }
+  };
+  std::int64_t first = 0;
+  if (across == 1) {
+    for (; first + most <= width; first += most) run(first, std::integral_constant<std::int64_t, most>());
+    if (first < width) run(first, width - first);
+    return;
   }
+  // Rows a power of two apart share one set of the cache: few at once.
+  for (; first + 4 <= width; first += 4) run(first, std::integral_constant<std::int64_t, 4>());
+  for (; first < width; ++first) run(first, std::integral_constant<std::int64_t, 1>());
 }
 
 template <class S>
@@ -239,7 +251,7 @@ void accumulate(op::CumulativeKind kind, const S* x, const Columns& all, S* out)
     if (all.count == 1) {
       return parallel(all.matrices, std::max<std::int64_t>(block / n, 1), bytes,
                       [&](std::int64_t begin, std::int64_t end) {
-                        for (auto i = begin; i < end; ++i) accumulate<k>(x + i * n, n, 1, 1, out + i * n);
+                        accumulate<k>(x + begin * n, n, 1, end - begin, n, out + begin * n);
                       });
     }
     constexpr std::int64_t width = 512;
@@ -247,7 +259,7 @@ void accumulate(op::CumulativeKind kind, const S* x, const Columns& all, S* out)
     parallel(all.matrices * panels, 1, bytes, [&](std::int64_t begin, std::int64_t end) {
       for (auto i = begin; i < end; ++i) {
         const auto column = i % panels * width, at = i / panels * n * all.count + column;
-        accumulate<k>(x + at, n, all.count, std::min(width, all.count - column), out + at);
+        accumulate<k>(x + at, n, all.count, std::min(width, all.count - column), 1, out + at);
       }
     });
   };

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "flex/kernels.hpp"
+#include "flex/moving_kernels.hpp"
 #include "flex/nest.hpp"
 
 namespace strata::flex {
@@ -24,7 +25,7 @@ void gather(const S* data, const Nest& nest, std::int64_t first, std::int64_t n,
     if (stride == 1) {
       std::copy(source, source + run, out);
     } else if (stride == 0) {
-      std::fill(out, out + run, *source);
+      spread(*source, out, static_cast<std::size_t>(run));
     } else {
       for (std::int64_t i = 0; i < run; ++i) out[i] = source[i * stride];
     }
@@ -45,13 +46,26 @@ class Reader {
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
 
+  /// All elements, where they lie as `load` would give them; else null.
+  const C* dense() const {
+    if constexpr (is_half<S>) {
+      return nullptr;
+    } else {
+      return nest_.contiguous() ? data_ : nullptr;
+    }
+  }
+
   /// `n <= block` elements from position `first`; valid until the next call.
   const C* load(std::int64_t first, std::int64_t n) {
     if (nest_.rank == 1 && nest_.stride[0] == 0) return constant(n);
     const Stored* elements = data_ + first;
     if (!nest_.contiguous()) {
-      gather(data_, nest_, first, n, stored_);
-      elements = stored_;
+      const Cursor at(nest_, first);
+      elements = data_ + at.offset();
+      if (nest_.inner_stride() != 1 || at.run() < n) {
+        gather(data_, nest_, first, n, stored_);
+        elements = stored_;
+      }
     }
     if constexpr (is_half<S>) {
       to_float(elements, computed_, static_cast<std::size_t>(n));

@@ -55,21 +55,29 @@ Walk plan(const FlexValue& x, const Axes& axes) {
 template <class C>
 using Total = std::conditional_t<std::is_same_v<C, float>, double, C>;
 
-template <class T>
-T combine(op::ReduceKind kind, T a, T b) {
+/// f(combination of two) for the kind, so that the choice stands outside of loops.
+template <class T, class F>
+void with_combination(op::ReduceKind kind, F&& f) {
   using Sum = std::conditional_t<std::is_integral_v<T>, std::uint64_t, T>;  // wraps
   switch (kind) {
     case op::ReduceKind::sum:
     case op::ReduceKind::mean:
-      return static_cast<T>(static_cast<Sum>(a) + static_cast<Sum>(b));
+      return f([](T a, T b) { return static_cast<T>(static_cast<Sum>(a) + static_cast<Sum>(b)); });
     case op::ReduceKind::prod:
-      return static_cast<T>(static_cast<Sum>(a) * static_cast<Sum>(b));
+      return f([](T a, T b) { return static_cast<T>(static_cast<Sum>(a) * static_cast<Sum>(b)); });
     case op::ReduceKind::max:
-      return b > a || b != b ? b : a;
+      return f([](T a, T b) { return b > a || b != b ? b : a; });
     case op::ReduceKind::min:
-      break;
+      return f([](T a, T b) { return b < a || b != b ? b : a; });
   }
-  return b < a || b != b ? b : a;
+}
+
+/// totals[i] = totals[i] op parts[i].
+template <class T, class Part>
+void combine(op::ReduceKind kind, T* totals, const Part* parts, std::int64_t n) {
+  with_combination<T>(kind, [&](auto join) {
+    for (std::int64_t i = 0; i < n; ++i) totals[i] = join(totals[i], static_cast<T>(parts[i]));
+  });
 }
 
 template <class T>
@@ -160,7 +168,7 @@ class Reduction {
       for (auto at = begin; at < end; at += block) {
         const auto n = std::min(block, end - at);
         const C part = kernels_.row(reader.load(unit * walk_.reduced + at, n), static_cast<std::size_t>(n));
-        total = combine(kind_, total, static_cast<T>(part));
+        combine(kind_, &total, &part, 1);
       }
       totals[0] = total;
       return;
@@ -172,11 +180,17 @@ class Reduction {
     C parts[block];
     for (auto at = begin; at < end; at += rows_at_once) {
       std::fill(parts, parts + n, static_cast<C>(identity()));
-      for (auto row = at; row < std::min(at + rows_at_once, end); ++row) {
-        kernels_.column(reader.load((outer + row) * walk_.columns + column, n), parts,
-                        static_cast<std::size_t>(n));
+      const auto rows = std::min(rows_at_once, end - at), first = (outer + at) * walk_.columns + column;
+      if (const C* x = reader.dense()) {
+        kernels_.columns(x + first, walk_.columns, static_cast<std::size_t>(rows), parts,
+                         static_cast<std::size_t>(n));
+      } else {
+        for (std::int64_t row = 0; row < rows; ++row) {
+          kernels_.columns(reader.load(first + row * walk_.columns, n), 0, 1, parts,
+                           static_cast<std::size_t>(n));
+        }
       }
-      for (std::int64_t c = 0; c < n; ++c) totals[c] = combine(kind_, totals[c], static_cast<T>(parts[c]));
+      combine(kind_, totals, parts, n);
     }
   }
 
@@ -198,10 +212,7 @@ class Reduction {
     });
     for (std::int64_t unit = 0; unit < units; ++unit) {
       T* totals = totals_of(unit, 0);
-      for (std::int64_t s = 1; s < segments_; ++s) {
-        for (std::int64_t c = 0; c < width(unit); ++c)
-          totals[c] = combine(kind_, totals[c], totals_of(unit, s)[c]);
-      }
+      for (std::int64_t s = 1; s < segments_; ++s) combine(kind_, totals, totals_of(unit, s), width(unit));
       finish(unit, totals);
     }
   }

@@ -103,9 +103,23 @@ T Row(const T* x, std::size_t n) {
   return total;
 }
 
+/// Eight rows pass through the registers before the accumulator is stored.
 template <class T, ReduceKind kind>
-void Column(const T* HWY_RESTRICT x, T* HWY_RESTRICT accumulator, std::size_t n) {
-  for (std::size_t i = 0; i < n; ++i) accumulator[i] = combine<kind>(accumulator[i], x[i]);
+void Columns(const T* x, std::ptrdiff_t stride, std::size_t rows, T* HWY_RESTRICT accumulator,
+             std::size_t n) {
+  std::size_t row = 0;
+  for (; row + 8 <= rows; row += 8) {
+    const T* HWY_RESTRICT first = x + static_cast<std::ptrdiff_t>(row) * stride;
+    for (std::size_t i = 0; i < n; ++i) {
+      T part = first[i];
+      for (int k = 1; k < 8; ++k) part = combine<kind>(part, (first + k * stride)[i]);
+      accumulator[i] = combine<kind>(accumulator[i], part);
+    }
+  }
+  for (; row < rows; ++row) {
+    const T* HWY_RESTRICT one = x + static_cast<std::ptrdiff_t>(row) * stride;
+    for (std::size_t i = 0; i < n; ++i) accumulator[i] = combine<kind>(accumulator[i], one[i]);
+  }
 }
 
 template <class T>
@@ -113,15 +127,15 @@ ReduceKernels<T> pick(ReduceKind kind) {
   switch (kind) {
     case ReduceKind::sum:
     case ReduceKind::mean:
-      return {Row<T, ReduceKind::sum>, Column<T, ReduceKind::sum>};
+      return {Row<T, ReduceKind::sum>, Columns<T, ReduceKind::sum>};
     case ReduceKind::prod:
-      return {Row<T, ReduceKind::prod>, Column<T, ReduceKind::prod>};
+      return {Row<T, ReduceKind::prod>, Columns<T, ReduceKind::prod>};
     case ReduceKind::max:
-      return {Row<T, ReduceKind::max>, Column<T, ReduceKind::max>};
+      return {Row<T, ReduceKind::max>, Columns<T, ReduceKind::max>};
     case ReduceKind::min:
       break;
   }
-  return {Row<T, ReduceKind::min>, Column<T, ReduceKind::min>};
+  return {Row<T, ReduceKind::min>, Columns<T, ReduceKind::min>};
 }
 
 ReduceKernels<float> ReduceF32(ReduceKind kind) { return pick<float>(kind); }

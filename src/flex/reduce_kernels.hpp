@@ -11,8 +11,9 @@ namespace strata::flex {
 /// and min.
 template <class T>
 struct ReduceKernels {
-  T (*row)(const T* x, std::size_t n);                        ///< the reduction of x
-  void (*column)(const T* x, T* accumulator, std::size_t n);  ///< accumulator[i] = accumulator[i] op x[i]
+  T (*row)(const T* x, std::size_t n);  ///< the reduction of x
+  /// accumulator[i] op= x[i + r * stride] for every row r.
+  void (*columns)(const T* x, std::ptrdiff_t stride, std::size_t rows, T* accumulator, std::size_t n);
 };
 template <class T>
 ReduceKernels<T> reduce_kernels(op::ReduceKind kind);
