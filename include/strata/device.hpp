@@ -37,7 +37,8 @@ class STRATA_API Device {
   /// An NVIDIA GPU by its number; only its driver has to be installed. Lazy, fused, compiled for it.
   /// Throws DeviceError when there is none.
   static Device cuda(int ordinal = 0);
-  /// "flex", "cpu", "cuda:0" ("cuda" for short), or one of them with ".autodiff()" behind it. Throws DeviceError naming what exists.
+  /// "flex", "cpu", "cuda:0" ("cuda" for short), or one of them with ".autodiff()" behind it. Throws
+  /// DeviceError naming what exists.
   static Device named(std::string_view name);
 
   /// One kind of device of this build, and whether this machine can use it.

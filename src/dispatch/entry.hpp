@@ -12,7 +12,7 @@ namespace strata::dispatch {
 class Entry {
  public:
   Entry(backend::Backend& stack, std::string structure, const Entry* under = nullptr,
-        Checkpointing checkpointing = Checkpointing::disabled, const runtime::Client* client = nullptr)
+        Checkpointing checkpointing = Checkpointing::disabled, runtime::Client* client = nullptr)
       : backend_(stack),
         name_("dispatch<" + std::string(stack.name()) + ">"),
         structure_(std::move(structure)),
@@ -27,14 +27,14 @@ class Entry {
   const Entry* inner() const { return inner_; }
   Checkpointing checkpointing() const { return checkpointing_; }
   /// The device's client; null where there is none (flex) and for autodiff.
-  const runtime::Client* client() const { return client_; }
+  runtime::Client* client() const { return client_; }
 
  private:
   backend::Backend& backend_;
   const std::string name_, structure_;
   const Entry* inner_;
   const Checkpointing checkpointing_;
-  const runtime::Client* client_;
+  runtime::Client* client_;
 };
 
 /// The one place that knows which devices exist. Entries are made at first use and never destroyed, so that

@@ -15,8 +15,8 @@ namespace {
 using autodiff::Autodiff;
 using Point = std::vector<TensorData>;
 
-// Central differences over four points err by h^4 f^(5)/30 + 1.5 eps |f| / h. This h keeps both below 1e-11 of
-// f's scale and stays away from most kinks.
+// Central differences over four points err by h^4 f^(5)/30 + 1.5 eps |f| / h. This h keeps both below 1e-11
+// of f's scale and stays away from most kinks.
 constexpr double step = 5e-5, tolerance = 2e-8;
 
 std::vector<ValueRef> place(backend::Backend& on, const Point& point) {
@@ -127,8 +127,7 @@ void expect_gradients_in(backend::Backend& inner, const GradientCase& c, DType d
     double scale = 1;  // an element in which large terms cancel errs like them
     for (const double w : wanted) scale = std::max(scale, std::abs(w));
     for (std::size_t k = 0; k < got.size(); ++k) {
-      EXPECT_NEAR(got[k], wanted[k], 16 * std::exp2(-digits) * scale)
-          << "input " << i << ", element " << k;
+      EXPECT_NEAR(got[k], wanted[k], 16 * std::exp2(-digits) * scale) << "input " << i << ", element " << k;
     }
   }
 }

@@ -6,10 +6,10 @@
 #include "commands.hpp"
 #include "cube/cube_backend.hpp"
 #include "cube/matmul/matmul.hpp"
+#include "dispatch/entry.hpp"
 #include "flex/flex.hpp"
 #include "kernel/print.hpp"
 #include "output.hpp"
-#include "runtime/cpu/cpu_client.hpp"
 #include "samples.hpp"
 #include "strata/strata.hpp"
 
@@ -35,6 +35,13 @@ const Sample& sample_named(const std::vector<Sample>& all, const std::string& na
   throw ArgumentError(fmt::format("there is no operation \"{}\"; `strata ops` lists them", name));
 }
 
+/// The client under the device's layers; null on flex.
+runtime::Client* client_of(const Device& device) {
+  const auto* entry = &device.entry();
+  while (entry->inner()) entry = entry->inner();
+  return entry->client();
+}
+
 /// Any operation, on the operands of its sample: what the device will do.
 int explain_sample(const Global& global, const ExplainOptions& options) {
   const auto dtype = parse_dtype(options.dtype);
@@ -47,8 +54,8 @@ int explain_sample(const Global& global, const ExplainOptions& options) {
   std::string operands;
   for (const auto& type : types) operands += (operands.empty() ? "" : ", ") + type.to_string();
   std::vector<cube::PlannedLaunch> steps;
-  const bool plans = device.name().find("cube<") != std::string_view::npos;
-  if (plans) steps = cube::CubeBackend(runtime::cpu::client(), flex::execute_on_host).plan(operation, types);
+  auto* const client = client_of(device);
+  if (client) steps = cube::CubeBackend(*client, flex::execute_on_host).plan(operation, types);
   if (global.json) {
     nlohmann::json out{
         {"operation", op::to_string(operation)}, {"operands", operands}, {"device", device.name()}};
@@ -60,7 +67,7 @@ int explain_sample(const Global& global, const ExplainOptions& options) {
     return 0;
   }
   fmt::print("{} of {} on {}\n", op::to_string(operation), operands, device.name());
-  if (!plans) {
+  if (!client) {
     fmt::print("  flex computes it on the calling thread, which returns with the result\n");
     return 0;
   }
@@ -95,12 +102,13 @@ int explain(const Global& global, const ExplainOptions& options) {
   const auto [m, n, k] = parse_shape(options.shape);
   const auto dtype = parse_dtype(options.dtype);
   const auto device = Device::named(options.device);
-  if (device.name().find("cube<") == std::string_view::npos) {
+  auto* const client = client_of(device);
+  if (!client) {
     fmt::print("{} hands matmul to oneDNN on the calling thread; there is no choice of kernel to explain\n",
                device.name());
     return 0;
   }
-  cube::CubeBackend backend(runtime::cpu::client());
+  cube::CubeBackend backend(*client);
   cube::matmul::Explanation e;
   {
     const Progress progress("tuning");
