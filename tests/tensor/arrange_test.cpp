@@ -208,7 +208,7 @@ TEST_P(ArrangeTest, CutsImagesIntoPatchesAndBack) {
 }
 
 class ArrangeGradientTest : public OnEveryDevice {};
-INSTANTIATE_TEST_SUITE_P(Devices, ArrangeGradientTest, testing::Values("flex", "cpu"), device_test_name);
+STRATA_ON_EVERY_BARE_DEVICE(ArrangeGradientTest);
 
 TEST_P(ArrangeGradientTest, AgreeWithDifferences) {
   const auto d = device();

@@ -160,7 +160,7 @@ TEST_P(CountingTest, ScattersUnderALeadingAxisOfOne) {
 }
 
 class CountingGradientTest : public OnEveryDevice {};
-INSTANTIATE_TEST_SUITE_P(Devices, CountingGradientTest, testing::Values("flex", "cpu"), device_test_name);
+STRATA_ON_EVERY_BARE_DEVICE(CountingGradientTest);
 
 TEST_P(CountingGradientTest, AgreeWithDifferences) {
   const auto d = device();

@@ -40,6 +40,28 @@ TEST(Device, UnknownNamesAndMissingLayersAreDeviceErrors) {
   }
 }
 
+TEST(Device, AGpuIsThereOrSaysWhyNot) {
+  for (const char* nonsense : {"cuda:", "cuda:x", "cuda:-1", "cuda:1000", "cuda:0.autodif()"})
+    EXPECT_THROW(Device::named(nonsense), DeviceError) << nonsense;
+  const auto list = Device::list();
+  const auto listed =
+      std::find_if(list.begin(), list.end(), [](const auto& d) { return d.name == "cuda:0"; });
+  ASSERT_NE(listed, list.end());
+  if (listed->available) {
+    EXPECT_EQ(Device::cuda(0).name(), "dispatch<fusion<cube<cuda<ptx>>>>");
+    EXPECT_EQ(Device::named("cuda"), Device::cuda());
+    return;
+  }
+  EXPECT_EQ(listed->description.find("unavailable: "), 0u);
+  try {
+    Device::cuda(0);
+    FAIL();
+  } catch (const DeviceError& e) {
+    const auto reason = listed->description.substr(std::string("unavailable: ").size());
+    EXPECT_NE(std::string(e.what()).find(reason), std::string::npos) << e.what();
+  }
+}
+
 TEST(Device, ListsWhatThisBuildKnows) {
   const auto list = Device::list();
   ASSERT_GE(list.size(), 2u);

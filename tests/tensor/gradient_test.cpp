@@ -7,11 +7,8 @@ namespace {
 
 using Floats = std::vector<float>;
 
-class GradientTest : public testing::TestWithParam<const char*> {
- protected:
-  Device device() const { return Device::named(GetParam()); }
-};
-INSTANTIATE_TEST_SUITE_P(Devices, GradientTest, testing::Values("flex", "cpu"), test::device_test_name);
+class GradientTest : public test::OnEveryDevice {};
+STRATA_ON_EVERY_BARE_DEVICE(GradientTest);
 
 TEST_P(GradientTest, MatmulAgainstItsFormula) {
   const auto d = device().autodiff();

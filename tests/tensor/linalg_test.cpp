@@ -56,7 +56,7 @@ TEST_P(LinalgTest, PseudoInversesAndMatrixNorms) {
 }
 
 class LinalgGradientTest : public OnEveryDevice {};
-INSTANTIATE_TEST_SUITE_P(Devices, LinalgGradientTest, testing::Values("flex", "cpu"), device_test_name);
+STRATA_ON_EVERY_BARE_DEVICE(LinalgGradientTest);
 
 TEST_P(LinalgGradientTest, AgreeWithDifferences) {
   const auto d = device();

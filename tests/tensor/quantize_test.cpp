@@ -7,11 +7,8 @@ namespace {
 
 using Floats = std::vector<float>;
 
-class QuantizeTest : public testing::TestWithParam<const char*> {
- protected:
-  Device device() const { return Device::named(GetParam()); }
-};
-INSTANTIATE_TEST_SUITE_P(Devices, QuantizeTest, testing::Values("flex", "cpu"), test::device_test_name);
+class QuantizeTest : public test::OnEveryDevice {};
+STRATA_ON_EVERY_BARE_DEVICE(QuantizeTest);
 
 TEST_P(QuantizeTest, RoundsToTheGridOfScaleAndZeroPoint) {
   const auto x =

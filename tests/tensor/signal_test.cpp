@@ -188,7 +188,7 @@ TEST_P(SignalTest, SpectraOverTimeAndBack) {
 }
 
 class SignalGradientTest : public OnEveryDevice {};
-INSTANTIATE_TEST_SUITE_P(Devices, SignalGradientTest, testing::Values("flex", "cpu"), device_test_name);
+STRATA_ON_EVERY_BARE_DEVICE(SignalGradientTest);
 
 TEST_P(SignalGradientTest, AgreeWithDifferences) {
   const auto d = device();

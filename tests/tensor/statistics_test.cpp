@@ -139,7 +139,7 @@ TEST_P(StatisticsTest, EveryFloatType) {
 }
 
 class StatisticsGradientTest : public OnEveryDevice {};
-INSTANTIATE_TEST_SUITE_P(Devices, StatisticsGradientTest, testing::Values("flex", "cpu"), device_test_name);
+STRATA_ON_EVERY_BARE_DEVICE(StatisticsGradientTest);
 
 TEST_P(StatisticsGradientTest, AgreeWithDifferences) {
   const auto d = device();
