@@ -61,6 +61,22 @@ inline Tensor<4> grid_sample_2d(const Tensor<4>& x, const Tensor<4>& grid, const
   return Tensor<4>(detail::grid_sample(x.value(), grid.value(), o.how, o.outside, o.align_corners));
 }
 
+/// A convolution that looks beside the places of its window, between the pixels, with zeros around the image:
+/// x [n, c, h, w], weight [k, c / groups, wh, ww], offset [n, p 2 wh ww, i, j] with the y and the x of each
+/// tap, where p divides c and each part of the channels has its own -> [n, k, i, j]. Dai et al., "Deformable
+/// convolutional networks", 2017.
+inline Tensor<4> deform_conv2d(const Tensor<4>& x, const Tensor<4>& offset, const Tensor<4>& weight,
+                               const ConvOptions<2>& o = {}) {
+  return Tensor<4>(detail::deform_conv(x.value(), offset.value(), weight.value(), {}, o.stride.values,
+                                       o.padding.values, o.dilation.values, o.groups));
+}
+/// With a factor for each tap: mask [n, p wh ww, i, j]. Zhu et al., "Deformable ConvNets v2", 2019.
+inline Tensor<4> deform_conv2d(const Tensor<4>& x, const Tensor<4>& offset, const Tensor<4>& weight,
+                               const Tensor<4>& mask, const ConvOptions<2>& o = {}) {
+  return Tensor<4>(detail::deform_conv(x.value(), offset.value(), weight.value(), mask.value(),
+                                       o.stride.values, o.padding.values, o.dilation.values, o.groups));
+}
+
 struct PatchOptions {
   PerAxis<2> window;
   PerAxis<2> stride = 1, padding = 0, dilation = 1;

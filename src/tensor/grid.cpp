@@ -93,6 +93,22 @@ class Pixels {
   const ValueRef rows_;
 };
 
+/// The image between its pixels, at places x and y [n, points].
+ValueRef bilinear(const Pixels& pixels, const ValueRef& x, const ValueRef& y) {
+  const auto left = unary(UnaryKind::floor, x), top = unary(UnaryKind::floor, y);
+  const auto from_left = sub(x, left), from_top = sub(y, top);
+  ValueRef result;
+  for (int k = 0; k < 4; ++k) {
+    const bool right = k % 2 == 1, below = k / 2 == 1;
+    const auto weight =
+        mul(right ? from_left : bridge::sub(1, from_left), below ? from_top : bridge::sub(1, from_top));
+    const auto taken = pixels.at(right ? add(left, 1) : left, below ? add(top, 1) : top);
+    const auto part = mul(taken, unsqueeze(weight, 1));
+    result = result ? add(result, part) : part;
+  }
+  return result;
+}
+
 /// Windows along one axis of an image.
 struct Span {
   std::int64_t window, stride, padding, dilation, extent, count;
@@ -172,22 +188,56 @@ ValueRef grid_sample(const ValueRef& input, const ValueRef& grid, Sampling how, 
   const auto x = places(detail::at(points, 2, 0), xs[3], outside, align_corners);
   const auto y = places(detail::at(points, 2, 1), xs[2], outside, align_corners);
   const Pixels pixels(image);
-  ValueRef result;
-  if (how == Sampling::nearest) {
-    result = pixels.at(unary(UnaryKind::round, x), unary(UnaryKind::round, y));
-  } else {
-    const auto left = unary(UnaryKind::floor, x), top = unary(UnaryKind::floor, y);
-    const auto from_left = sub(x, left), from_top = sub(y, top);
-    for (int k = 0; k < 4; ++k) {
-      const bool right = k % 2 == 1, below = k / 2 == 1;
-      const auto weight =
-          mul(right ? from_left : bridge::sub(1, from_left), below ? from_top : bridge::sub(1, from_top));
-      const auto taken = pixels.at(right ? add(left, 1) : left, below ? add(top, 1) : top);
-      const auto part = mul(taken, unsqueeze(weight, 1));
-      result = result ? add(result, part) : part;
-    }
-  }
+  const auto result = how == Sampling::nearest
+                          ? pixels.at(unary(UnaryKind::round, x), unary(UnaryKind::round, y))
+                          : bilinear(pixels, x, y);
   return bridge::cast(bridge::reshape(result, {xs[0], xs[1], gs[1], gs[2]}), input->dtype);
+}
+
+ValueRef deform_conv(const ValueRef& x, const ValueRef& offset, const ValueRef& weight, const ValueRef& mask,
+                     std::span<const std::int64_t> stride, std::span<const std::int64_t> padding,
+                     std::span<const std::int64_t> dilation, std::int64_t groups) {
+  const auto &xs = x->shape, &ws = weight->shape, &os = offset->shape;
+  const std::array window{ws[2], ws[3]};
+  const auto [rows, columns] = spans("deform_conv2d", {window, stride, padding, dilation}, xs[2], xs[3]);
+  const auto taps = ws[2] * ws[3], points = rows.count * columns.count;
+  const auto parts = os[1] / (2 * taps);  // of the channels, each with offsets of its own
+  const bool fits = groups >= 1 && xs[1] == ws[1] * groups && ws[0] % groups == 0 && parts >= 1 &&
+                    xs[1] % parts == 0 && os == Shape{xs[0], parts * 2 * taps, rows.count, columns.count} &&
+                    (!mask || mask->shape == Shape{xs[0], parts * taps, rows.count, columns.count});
+  if (!fits) {
+    throw ShapeError(fmt::format(
+        "[deform_conv2d] x {}, weight {} and {} groups take offsets [{}, p * {}, {}, {}] and a mask "
+        "[{}, p * {}, {}, {}] where p divides the channels, not {}{}",
+        xs.to_string(), ws.to_string(), groups, xs[0], 2 * taps, rows.count, columns.count, xs[0], taps,
+        rows.count, columns.count, os.to_string(), mask ? " and " + mask->shape.to_string() : ""));
+  }
+  const auto n = xs[0] * parts;
+  const auto wide = [](const ValueRef& v) { return bridge::cast(v, bridge::wide(v->dtype)); };
+  const auto moves = bridge::reshape(wide(offset), {n, taps, 2, points});
+  // Where each tap would look without its offset: [taps, points].
+  const auto undisturbed = [&](const Span& s, bool of_row) {
+    std::vector<double> at;
+    for (std::int64_t tap = 0; tap < taps; ++tap) {
+      for (std::int64_t point = 0; point < points; ++point) {
+        const auto inside = of_row ? tap / ws[3] : tap % ws[3];
+        const auto start = (of_row ? point / columns.count : point % columns.count) * s.stride - s.padding;
+        at.push_back(static_cast<double>(start + inside * s.dilation));
+      }
+    }
+    return bridge::reshape(bridge::cast(host_values(offset, at), moves->dtype), {taps, points});
+  };
+  const auto place = [&](const Span& s, bool of_row) {
+    const auto moved = add(detail::at(moves, 2, of_row ? 0 : 1), undisturbed(s, of_row));
+    return bridge::reshape(moved, {n, taps * points});
+  };
+  const Pixels pixels(bridge::reshape(wide(x), {n, xs[1] / parts, xs[2], xs[3]}));
+  auto sampled = bilinear(pixels, place(columns, false), place(rows, true));
+  if (mask) sampled = mul(sampled, bridge::reshape(wide(mask), {n, 1, taps * points}));
+  const auto patches =
+      bridge::reshape(bridge::cast(sampled, weight->dtype), {xs[0], groups, ws[1] * taps, points});
+  const auto kernels = bridge::reshape(weight, {1, groups, ws[0] / groups, ws[1] * taps});
+  return bridge::reshape(bridge::matmul(kernels, patches), {xs[0], ws[0], rows.count, columns.count});
 }
 
 ValueRef unfold_image(const ValueRef& x, const Patches& patches) {

@@ -187,6 +187,31 @@ TEST_P(ArrangeTest, SamplesEveryFloatType) {
   });
 }
 
+TEST_P(ArrangeTest, ConvolvesBesideItsWindow) {
+  manual_seed(3);
+  const auto d = device();
+  const auto x = Tensor<4>::random({2, 4, 7, 8}, -1, 1, d), w = Tensor<4>::random({6, 2, 3, 2}, -1, 1, d);
+  const ConvOptions<2> o{.stride = {2, 1}, .padding = {1, 2}, .dilation = {1, 2}, .groups = 2};
+  const auto plain = conv2d(x, w, o);
+  const auto size = plain.shape();
+  const auto still = Tensor<4>::zeros({2, 2 * 2 * 6, size[2], size[3]}, d);
+  EXPECT_TRUE(deform_conv2d(x, still, w, o).all_close(plain, 1e-5, 1e-5));
+  // One pixel down for all taps: the convolution of the image moved up.
+  const auto down = Tensor<6>::ones({2, 2, 6, 1, size[2], size[3]}, d);
+  const auto offset = cat({down, down * 0}, 3).reshape<4>({2, 24, size[2], size[3]});
+  const auto moved = x.slice({{}, {}, {1, 7}}).pad({{0, 0}, {0, 0}, {0, 1}});
+  const auto expected = conv2d(moved, w, o).slice({{}, {}, {1, size[2]}});
+  EXPECT_TRUE(deform_conv2d(x, offset, w, o).slice({{}, {}, {1, size[2]}}).all_close(expected, 1e-5, 1e-5));
+  // Half a pixel: the mean of both.
+  const auto between = deform_conv2d(x, offset * 0.5, w, o).slice({{}, {}, {1, size[2]}});
+  EXPECT_TRUE(between.all_close((expected + plain.slice({{}, {}, {1, size[2]}})) * 0.5, 1e-5, 1e-5));
+  const auto mask = Tensor<4>::full({2, 12, size[2], size[3]}, 0.25, d);
+  EXPECT_TRUE(deform_conv2d(x, still, w, mask, o).all_close(plain * 0.25, 1e-5, 1e-5));
+  EXPECT_THROW(deform_conv2d(x, still.narrow(1, 0, 23), w, o), ShapeError);
+  EXPECT_THROW(deform_conv2d(x, still, w, mask.narrow(1, 0, 6), o), ShapeError);
+  EXPECT_THROW(deform_conv2d(x, still, w.narrow(1, 0, 1), o), ShapeError);
+}
+
 TEST_P(ArrangeTest, CutsImagesIntoPatchesAndBack) {
   const auto image = Tensor<1>::arange(1, 13, 1, device()).reshape<4>({1, 1, 3, 4});
   EXPECT_EQ(floats(unfold4d(image, {.window = 2, .stride = {1, 2}})),
@@ -209,6 +234,29 @@ TEST_P(ArrangeTest, CutsImagesIntoPatchesAndBack) {
 
 class ArrangeGradientTest : public OnEveryDevice {};
 STRATA_ON_EVERY_BARE_DEVICE(ArrangeGradientTest);
+
+TEST_P(ArrangeGradientTest, OfADeformableConvolution) {
+  const auto with = [](const auto& like, std::uint64_t seed, const Shape& shape) {
+    manual_seed(seed);
+    return Tensor<4>::random(shape, 0.1, 0.9, like.device(), DType::f64);
+  };
+  const Shape image{1, 2, 4, 4}, offsets{1, 8, 3, 3}, weights{2, 2, 2, 2}, masks{1, 4, 3, 3};
+  const auto of = [&](const auto& like, auto&& f) {
+    return f(with(like, 1, image), with(like, 2, offsets), with(like, 3, weights), with(like, 4, masks));
+  };
+  expect_gradient<4>(device(), image, [&](const auto& v) {
+    return of(v, [&](auto, auto o, auto w, auto m) { return deform_conv2d(v, o, w, m); });
+  });
+  expect_gradient<4>(
+      device(), offsets,
+      [&](const auto& v) {
+        return of(v, [&](auto x, auto, auto w, auto m) { return deform_conv2d(x, v, w, m); });
+      },
+      0.1, 0.9);
+  expect_gradient<4>(device(), masks, [&](const auto& v) {
+    return of(v, [&](auto x, auto o, auto w, auto) { return deform_conv2d(x, o, w, v); });
+  });
+}
 
 TEST_P(ArrangeGradientTest, AgreeWithDifferences) {
   const auto d = device();

@@ -49,6 +49,11 @@ struct Patches {
   std::span<const std::int64_t> window, stride, padding, dilation;
 };
 STRATA_API ValueRef unfold_image(const ValueRef& x, const Patches& patches);
+/// `mask` may be null.
+STRATA_API ValueRef deform_conv(const ValueRef& x, const ValueRef& offset, const ValueRef& weight,
+                                const ValueRef& mask, std::span<const std::int64_t> stride,
+                                std::span<const std::int64_t> padding, std::span<const std::int64_t> dilation,
+                                std::int64_t groups);
 STRATA_API ValueRef fold_image(const ValueRef& columns, std::span<const std::int64_t> size,
                                const Patches& patches);
 
