@@ -35,8 +35,9 @@ struct Matrices {
     head_stride = s[1];
     row_stride = held->shape[2] == 1 ? held->shape[3] : s[2];
   }
+  /// Null where there are no elements.
   T* at(std::int64_t batch, std::int64_t head, std::int64_t row) const {
-    return data + batch * batch_stride + head * head_stride + row * row_stride;
+    return data ? data + batch * batch_stride + head * head_stride + row * row_stride : nullptr;
   }
 };
 

@@ -150,6 +150,7 @@ TEST(Executor, ATaskMayPostMoreThanTheRingHolds) {
   });
   drain(e);
   while (e.pending() > 0) drain(e);
+  drain(e);  // the last task no longer counts while it still runs
   ASSERT_EQ(seen.size(), 3 * Executor::capacity);
   for (std::size_t i = 0; i < seen.size(); ++i) ASSERT_EQ(seen[i], static_cast<int>(i));
 }
