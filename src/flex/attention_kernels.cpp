@@ -85,6 +85,10 @@ void Accumulate(T* HWY_RESTRICT out, T factor, const T* HWY_RESTRICT x, std::siz
 
 template <class T>
 void Dots(const T* a, const T* b, std::int64_t row_stride, std::size_t rows, std::size_t d, T* out) {
+  if (d == 0) {  // and no rows to point to
+    std::fill(out, out + rows, T{0});
+    return;
+  }
   const hn::ScalableTag<T> tag;
   const std::size_t lanes = hn::Lanes(tag);
   for (std::size_t row = 0; row < rows; ++row, b += row_stride) {

@@ -133,7 +133,8 @@ FlexRef padded(const op::Conv& op, const FlexValue& x) {
     shape[i] += 2 * op.padding[i - 2];
   }
   const auto zeros = FlexValue::make(x.backend, {x.dtype, shape}, "conv");
-  std::memset(zeros->data(), 0, static_cast<std::size_t>(zeros->size()) * size_of(x.dtype));
+  if (zeros->size() > 0)
+    std::memset(zeros->data(), 0, static_cast<std::size_t>(zeros->size()) * size_of(x.dtype));
   const backend::ValueRef inputs[] = {zeros, backend::ValueRef(const_cast<FlexValue*>(&x))};
   return run(place, inputs, {x.dtype, shape});
 }

@@ -26,7 +26,10 @@ Operands choose_operands(Chooser& c) {
                 });
   o.q = c.type(q);
   const auto& s = o.q.shape;
-  const auto groups = c.chance(0.3) ? std::min<std::int64_t>(s[1], 1) : s[1], n = c.extent(), e = c.extent();
+  constexpr std::int64_t most_scores = 1 << 16;  // second derivatives keep dozens of tensors of them
+  const auto queries = std::max<std::int64_t>(s[0] * s[1] * s[2], 1);
+  const auto n = std::min(c.extent(), std::max<std::int64_t>(most_scores / queries, 1)), e = c.extent();
+  const auto groups = c.chance(0.3) ? std::min<std::int64_t>(s[1], 1) : s[1];
   const auto k = exactly(c, {o.q.dtype, {s[0], groups, n, s[3]}});
   const auto v = exactly(c, {o.q.dtype, {s[0], groups, n, e}});
   o.ids = {q, k, v};
