@@ -1,5 +1,6 @@
 #include "flex/attention_kernels.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #undef HWY_TARGET_INCLUDE
@@ -108,6 +109,7 @@ void Dots(const T* a, const T* b, std::int64_t row_stride, std::size_t rows, std
 template <class T>
 void Mix(const T* weights, const T* b, std::int64_t row_stride, std::size_t rows, std::size_t d,
          T* HWY_RESTRICT out) {
+  if (d == 0) return;
   std::fill(out, out + d, T{0});
   for (std::size_t row = 0; row < rows; ++row, b += row_stride) {
     const T* HWY_RESTRICT from = b;
