@@ -40,13 +40,13 @@ TEST_P(PlantedFault, IsFoundAndShrunk) {
 INSTANTIATE_TEST_SUITE_P(
     Faults, PlantedFault,
     ::testing::Values(
-        Planted{"Flip", Fault::flip_ignored_on_odd_extents, 300, 1, {"op::Flip{{", "TensorData::from<"}},
-        Planted{"Reduce", Fault::reduce_of_a_slice_reads_the_base, 1500, 2, {"op::Slice", "op::Reduce"}},
-        Planted{"Sub", Fault::sub_swaps_broadcast_operands, 300, 1, {"op::BinaryKind::sub"}},
-        Planted{"Expanded", Fault::write_through_an_expanded_value, 8000, 3, {"op::Expand", "op::Binary{"}},
-        Planted{"Lifetime", Fault::view_dies_with_its_base, 300, 3, {"op::Slice", " = {};"}},
+        Planted{"Flip", Fault::flip_ignored_on_odd_extents, 3000, 1, {"op::Flip{{", "TensorData::from<"}},
+        Planted{"Reduce", Fault::reduce_of_a_slice_reads_the_base, 10000, 2, {"op::Slice", "op::Reduce"}},
+        Planted{"Sub", Fault::sub_swaps_broadcast_operands, 3000, 1, {"op::BinaryKind::sub"}},
+        Planted{"Expanded", Fault::write_through_an_expanded_value, 20000, 3, {"op::Expand", "op::Binary{"}},
+        Planted{"Lifetime", Fault::view_dies_with_its_base, 3000, 3, {"op::Slice", " = {};"}},
         Planted{"Threads", Fault::operands_of_other_threads_are_swapped, 5000, 1, {"std::jthread"}},
-        Planted{"Errors", Fault::errors_change_their_type, 300, 1, {"ArgumentError", "ShapeError"}}),
+        Planted{"Errors", Fault::errors_change_their_type, 3000, 1, {"ArgumentError", "ShapeError"}}),
     [](const auto& parameters) { return parameters.param.name; });
 
 TEST(PlantedFaults, InABackwardPassAreSeenInTheGradient) {
