@@ -134,18 +134,26 @@ bool fold(Problem& p) {
   return true;
 }
 
+/// Matrices `step` apart share no memory, or are all the same one: oneDNN describes nothing else.
+bool apart(std::int64_t step, std::int64_t rows, std::int64_t columns, std::int64_t row_stride,
+           std::int64_t column_stride) {
+  return step == 0 || step >= std::max(rows * row_stride, columns * column_stride);
+}
+
 bool through_onednn(Problem p, const FlexValue& a, const FlexValue& b, FlexValue& out) {
   std::int64_t inner = 1, a_step = 0, b_step = 0;
   const int last = fold(p) ? -1 : p.batch.rank() - 1;
-  if (last >= 0 &&
-      (p.a_batch[last] != 0 || p.b_batch[last] != 0)) {  // this axis goes into the primitive, others loop
+  dense(p.m, p.k, p.a_row, p.a_column);
+  dense(p.k, p.n, p.b_row, p.b_column);
+  if (last >= 0 && (p.a_batch[last] != 0 || p.b_batch[last] != 0) &&
+      apart(p.a_batch[last], p.m, p.k, p.a_row, p.a_column) &&
+      apart(p.b_batch[last], p.k, p.n, p.b_row, p.b_column)) {
+    // This axis goes into the primitive, others loop.
     inner = p.batch[last];
     a_step = p.a_batch[last];
     b_step = p.b_batch[last];
     p.batch = Shape(std::span(p.batch.begin(), static_cast<std::size_t>(last)));
   }
-  dense(p.m, p.k, p.a_row, p.a_column);
-  dense(p.k, p.n, p.b_row, p.b_column);
   const auto bytes = static_cast<std::int64_t>(size_of(out.dtype));
   bool done = true;
   for_each_product(p, [&](std::int64_t x, std::int64_t y, std::int64_t i) {

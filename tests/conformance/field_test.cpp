@@ -179,6 +179,23 @@ TEST_P(FieldCases, LargeTransposedCopies) {
   check.template operator()<Float16>({1, 1088, 2050});
 }
 
+// Found by the fuzzer: matrices of a batch that share elements.
+TEST_P(FieldCases, ProductsOfOverlappingWindows) {
+  for (std::int64_t side : {12, 40}) {
+    const auto x = random_array(DType::f32, {side, side}, 7), w = random_array(DType::f32, {1, 3, side}, 8);
+    const auto windows = bridge::unfold(upload(backend(), x), 0, 3, 2);  // [count, side, 3]
+    const auto b = upload(backend(), w);
+    const auto dense = bridge::add(windows, 0.0);
+    expect_equal(bridge::matmul(windows, b), read(bridge::matmul(dense, b)),
+                 [](auto) { return 0x1p-22L * 6; });
+    const auto turned = bridge::transpose(windows, 1, 2);
+    expect_equal(bridge::matmul(b, windows), read(bridge::matmul(b, dense)),
+                 [&](auto) { return 0x1p-22L * 4 * static_cast<Exact>(side); });
+    expect_equal(bridge::matmul(turned, windows), read(bridge::matmul(bridge::add(turned, 0.0), dense)),
+                 [&](auto) { return 0x1p-22L * 4 * static_cast<Exact>(side); });
+  }
+}
+
 // Found by the fuzzer: the quotient is beyond f64's range, the remainder is not.
 TEST_P(FieldCases, RemaindersWhoseQuotientOverflows) {
   const std::vector<double> a{1, 1e308, -1e308, 0x1p1000, -1.5, 1e300, 3e-320},
