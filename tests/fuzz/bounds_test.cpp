@@ -61,6 +61,16 @@ TEST(Bounds, JumpsInsideAnIntervalAreUndetermined) {
   EXPECT_FALSE(decided_cast(DType::boolean, {-0.1L, 0.1L}));
 }
 
+TEST(Bounds, NanAtEveryCornerIsNotNanBetweenThem) {
+  for (auto kind : {UnaryKind::asin, UnaryKind::acos, UnaryKind::atanh, UnaryKind::erfinv}) {
+    EXPECT_FALSE(apply(kind, {-1.5L, 1.5L})) << op::name_of(kind);
+    ASSERT_TRUE(apply(kind, {1.5L, 2})) << op::name_of(kind);
+    EXPECT_TRUE(apply(kind, {1.5L, 2})->is_nan()) << op::name_of(kind);
+  }
+  EXPECT_FALSE(apply(BinaryKind::mul, {0, 0}, {-HUGE_VALL, HUGE_VALL}));
+  EXPECT_FALSE(apply(BinaryKind::div, {-HUGE_VALL, HUGE_VALL}, {HUGE_VALL, HUGE_VALL}));
+}
+
 TEST(Bounds, CancellationKeepsTheAbsoluteError) {
   BoundedBackend bounded(flex::instance());
   const auto x = bounded.from_data(TensorData::from<float>({10}, {1}));

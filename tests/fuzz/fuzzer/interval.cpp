@@ -13,7 +13,8 @@ using op::BinaryKind;
 using op::UnaryKind;
 using Maybe = std::optional<Interval>;
 
-/// The hull of the values at the corners of a box on which the function is monotone in each argument.
+/// The hull of the values at the corners of a box on which the function is monotone in each argument. Its
+/// domain, where not every number, must not end on both sides within the box.
 Maybe hull(std::initializer_list<Real> corners) {
   const auto nans = std::ranges::count_if(corners, [](Real v) { return std::isnan(v); });
   if (nans != 0) {
@@ -25,6 +26,12 @@ Maybe hull(std::initializer_list<Real> corners) {
 template <class F>
 Maybe monotone(Interval x, F f) {
   return hull({f(x.low), f(x.high)});
+}
+/// Monotone where it is defined, from -1 to 1.
+template <class F>
+Maybe monotone_to_1(Interval x, F f) {
+  if (x.low < -1 && x.high > 1) return std::nullopt;
+  return monotone(x, f);
 }
 /// Piecewise constant: nothing when a jump lies inside.
 template <class F>
@@ -70,6 +77,10 @@ Maybe distance(Interval a, Interval b) {
   };
   return Interval{std::hypot(least(a), least(b)), std::hypot(a.magnitude(), b.magnitude())};
 }
+
+/// From one infinity to the other: products of all corners with 0, and quotients by infinity, are NaN, those
+/// of the numbers between are not.
+bool spans_everything(Interval x) { return std::isinf(x.low) && std::isinf(x.high) && !x.is_point(); }
 
 Real sign(Real x) { return std::isnan(x) ? x : static_cast<Real>((x > 0) - (x < 0)); }
 Real sigmoid(Real x) { return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x)); }
@@ -159,9 +170,9 @@ Maybe apply(UnaryKind kind, Interval x) {
     case UnaryKind::tan:
       return tangent(x);
     case UnaryKind::asin:
-      return monotone(x, [](Real v) { return std::asin(v); });
+      return monotone_to_1(x, [](Real v) { return std::asin(v); });
     case UnaryKind::acos:
-      return monotone(x, [](Real v) { return std::acos(v); });
+      return monotone_to_1(x, [](Real v) { return std::acos(v); });
     case UnaryKind::atan:
       return monotone(x, [](Real v) { return std::atan(v); });
     case UnaryKind::sinh:
@@ -174,7 +185,7 @@ Maybe apply(UnaryKind kind, Interval x) {
     case UnaryKind::acosh:
       return monotone(x, [](Real v) { return std::acosh(v); });
     case UnaryKind::atanh:
-      return monotone(x, [](Real v) { return std::atanh(v); });
+      return monotone_to_1(x, [](Real v) { return std::atanh(v); });
     case UnaryKind::gelu:
       return sloped(x, 1.13L, conformance::gelu<Real>);
     case UnaryKind::silu:
@@ -182,7 +193,7 @@ Maybe apply(UnaryKind kind, Interval x) {
     case UnaryKind::softplus:
       return monotone(x, conformance::softplus<Real>);
     case UnaryKind::erfinv:
-      return monotone(x, conformance::erfinv<Real>);
+      return monotone_to_1(x, conformance::erfinv<Real>);
     case UnaryKind::lgamma:
       return log_gamma(x);
     case UnaryKind::digamma:
@@ -211,10 +222,12 @@ Maybe apply(BinaryKind kind, Interval a, Interval b) {
     case BinaryKind::sub:
       return hull({a.low - b.high, a.high - b.low});
     case BinaryKind::mul:
+      if (spans_everything(a) || spans_everything(b)) return std::nullopt;
       return hull({a.low * b.low, a.low * b.high, a.high * b.low, a.high * b.high});
     case BinaryKind::div:
       if (b.contains(0))
         return a.is_point() && a.low == 0 && b.is_point() ? Maybe(Interval{NAN, NAN}) : std::nullopt;
+      if (spans_everything(a)) return std::nullopt;
       return hull({a.low / b.low, a.low / b.high, a.high / b.low, a.high / b.high});
     case BinaryKind::max:
       return Interval{std::max(a.low, b.low), std::max(a.high, b.high)};
