@@ -37,6 +37,16 @@ HWY_INLINE void zip(const T* HWY_RESTRICT a, const T* HWY_RESTRICT b, T* HWY_RES
   for (; i < n; ++i) out[i] = scalar(a[i], b[i]);
 }
 
+template <class T, class F>
+HWY_INLINE void zip_scalar(const T* HWY_RESTRICT a, T b, T* HWY_RESTRICT out, std::size_t n, F f) {
+  const hn::ScalableTag<T> d;
+  const hn::CappedTag<T, 1> one;
+  const std::size_t lanes = hn::Lanes(d);
+  std::size_t i = 0;
+  for (; i + lanes <= n; i += lanes) hn::StoreU(f(hn::LoadU(d, a + i), hn::Set(d, b)), d, out + i);
+  for (; i < n; ++i) hn::StoreU(f(hn::LoadU(one, a + i), hn::Set(one, b)), one, out + i);
+}
+
 // Integers compute in unsigned so that they wrap; narrow ones are promoted by the language and cut again.
 template <class T, bool floating = std::is_floating_point_v<T>>
 struct WrapType {
@@ -270,6 +280,30 @@ BinaryKernel<T> pick(BinaryKind kind) {
   return nullptr;
 }
 
+template <class T>
+ScalarKernel<T> pick_scalar(BinaryKind kind) {
+  switch (kind) {
+    case BinaryKind::add:
+      return [](const T* a, T b, T* out, std::size_t n) {
+        zip_scalar(a, b, out, n, [](auto x, auto y) HWY_ATTR { return hn::Add(x, y); });
+      };
+    case BinaryKind::sub:
+      return [](const T* a, T b, T* out, std::size_t n) {
+        zip_scalar(a, b, out, n, [](auto x, auto y) HWY_ATTR { return hn::Sub(x, y); });
+      };
+    case BinaryKind::mul:
+      return [](const T* a, T b, T* out, std::size_t n) {
+        zip_scalar(a, b, out, n, [](auto x, auto y) HWY_ATTR { return hn::Mul(x, y); });
+      };
+    case BinaryKind::div:
+      return [](const T* a, T b, T* out, std::size_t n) {
+        zip_scalar(a, b, out, n, [](auto x, auto y) HWY_ATTR { return hn::Div(x, y); });
+      };
+    default:
+      return nullptr;
+  }
+}
+
 template <class T, CompareKind kind>
 void Compare(const T* HWY_RESTRICT a, const T* HWY_RESTRICT b, std::uint8_t* HWY_RESTRICT out,
              std::size_t n) {
@@ -307,6 +341,8 @@ BinaryKernel<double> BinaryF64(BinaryKind kind) { return pick<double>(kind); }
 BinaryKernel<std::int64_t> BinaryI64(BinaryKind kind) { return pick<std::int64_t>(kind); }
 BinaryKernel<std::int32_t> BinaryI32(BinaryKind kind) { return pick<std::int32_t>(kind); }
 BinaryKernel<std::uint8_t> BinaryU8(BinaryKind kind) { return pick<std::uint8_t>(kind); }
+ScalarKernel<float> ScalarF32(BinaryKind kind) { return pick_scalar<float>(kind); }
+ScalarKernel<double> ScalarF64(BinaryKind kind) { return pick_scalar<double>(kind); }
 CompareKernel<float> CompareF32(CompareKind kind) { return pick<float>(kind); }
 CompareKernel<double> CompareF64(CompareKind kind) { return pick<double>(kind); }
 CompareKernel<std::int64_t> CompareI64(CompareKind kind) { return pick<std::int64_t>(kind); }
@@ -325,6 +361,8 @@ HWY_EXPORT(BinaryF64);
 HWY_EXPORT(BinaryI64);
 HWY_EXPORT(BinaryI32);
 HWY_EXPORT(BinaryU8);
+HWY_EXPORT(ScalarF32);
+HWY_EXPORT(ScalarF64);
 HWY_EXPORT(CompareF32);
 HWY_EXPORT(CompareF64);
 HWY_EXPORT(CompareI64);
@@ -350,6 +388,14 @@ BinaryKernel<std::int32_t> binary_kernel<std::int32_t>(op::BinaryKind kind) {
 template <>
 BinaryKernel<std::uint8_t> binary_kernel<std::uint8_t>(op::BinaryKind kind) {
   return HWY_DYNAMIC_DISPATCH(BinaryU8)(kind);
+}
+template <>
+ScalarKernel<float> scalar_kernel<float>(op::BinaryKind kind) {
+  return HWY_DYNAMIC_DISPATCH(ScalarF32)(kind);
+}
+template <>
+ScalarKernel<double> scalar_kernel<double>(op::BinaryKind kind) {
+  return HWY_DYNAMIC_DISPATCH(ScalarF64)(kind);
 }
 template <>
 CompareKernel<float> compare_kernel<float>(op::CompareKind kind) {

@@ -13,6 +13,34 @@ void visit_number(DType t, F&& f) {
   });
 }
 
+/// A column beside a matrix: one number on the right of each row. False where this is another case.
+template <class T>
+bool map_rows(op::BinaryKind kind, const Operand& a, const Operand& b, FlexValue& out) noexcept {
+  constexpr std::int64_t worth_a_call = 64;
+  if constexpr (std::is_floating_point_v<T>) {
+    const auto kernel = scalar_kernel<T>(kind);
+    if (!kernel || !a.nest.contiguous() || b.nest.rank < 2 || b.nest.inner_stride() != 0 ||
+        b.nest.inner_extent() < worth_a_call) {
+      return false;
+    }
+    const auto* x = reinterpret_cast<const T*>(a.data);
+    const auto* y = reinterpret_cast<const T*>(b.data);
+    auto* z = out.as<T>();
+    const auto bytes = out.size() * static_cast<std::int64_t>(2 * sizeof(T));
+    parallel(out.size(), block, bytes, [&](std::int64_t begin, std::int64_t end) {
+      Cursor at(b.nest, begin);
+      while (begin < end) {
+        const auto n = std::min(at.run(), end - begin);
+        kernel(x + begin, y[at.offset()], z + begin, static_cast<std::size_t>(n));
+        at.advance(n);
+        begin += n;
+      }
+    });
+    return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 FlexRef run(const op::Unary& op, backend::Inputs inputs, const op::TensorType& type) {
@@ -35,8 +63,12 @@ FlexRef run(const op::Binary& op, backend::Inputs inputs, const op::TensorType& 
   const auto name = name_of(op.kind);
   auto out = FlexValue::make(a.backend, type, name);
   const std::array operands{Operand(a, type.shape, name), Operand(b, type.shape, name)};
-  visit_dtype(type.dtype,
-              [&]<class T>() { map_blocks<T, T>(operands, *out, binary_kernel<Compute<T>>(op.kind)); });
+  const bool commutes = op.kind == op::BinaryKind::add || op.kind == op::BinaryKind::mul;
+  visit_dtype(type.dtype, [&]<class T>() {
+    if (map_rows<T>(op.kind, operands[0], operands[1], *out)) return;
+    if (commutes && map_rows<T>(op.kind, operands[1], operands[0], *out)) return;
+    map_blocks<T, T>(operands, *out, binary_kernel<Compute<T>>(op.kind));
+  });
   return out;
 }
 

@@ -22,6 +22,8 @@ using UnaryKernel = void (*)(const T* x, T* out, std::size_t n);
 template <class T>
 using BinaryKernel = void (*)(const T* a, const T* b, T* out, std::size_t n);
 template <class T>
+using ScalarKernel = void (*)(const T* a, T b, T* out, std::size_t n);
+template <class T>
 using CompareKernel = void (*)(const T* a, const T* b, std::uint8_t* out, std::size_t n);
 
 /// T: float, double, std::int64_t, std::int32_t, std::uint8_t. The kind fits the type: op::infer has checked.
@@ -36,6 +38,9 @@ template <class T>
 UnaryKernel<T> special_kernel(op::UnaryKind kind);
 template <class T>
 BinaryKernel<T> binary_kernel(op::BinaryKind kind);
+/// One number on the right of many, where that is not left to `binary_kernel`; else null. float and double.
+template <class T>
+ScalarKernel<T> scalar_kernel(op::BinaryKind kind);
 template <class T>
 CompareKernel<T> compare_kernel(op::CompareKind kind);
 

@@ -89,6 +89,41 @@ TEST_P(FlexFunctions, AResultDoesNotDependOnWhereItsElementStands) {
   }
 }
 
+/// A row of the result beside one number has a loop of its own from a length on; its rest is the scalar part.
+template <class T>
+void check_columns(Backend& backend) {
+  const std::int64_t rows = 5, columns = 67;
+  std::vector<T> matrix(static_cast<std::size_t>(rows * columns)), column{3, T(-0.5), 0, T(INFINITY), T(NAN)};
+  for (std::size_t i = 0; i < matrix.size(); ++i) matrix[i] = static_cast<T>(i) / 7 - 20;
+  const auto m = backend.from_data(TensorData::from<T>(std::span<const T>(matrix), {rows, columns}));
+  const auto c = backend.from_data(TensorData::from<T>(std::span<const T>(column), {rows, 1}));
+  const auto compute = [](op::BinaryKind kind, T a, T b) {
+    switch (kind) {
+      case op::BinaryKind::add:
+        return a + b;
+      case op::BinaryKind::sub:
+        return a - b;
+      case op::BinaryKind::mul:
+        return a * b;
+      default:
+        return a / b;
+    }
+  };
+  for (auto kind : {op::BinaryKind::add, op::BinaryKind::sub, op::BinaryKind::mul, op::BinaryKind::div}) {
+    const auto right = backend.into_data(bridge::binary(kind, m, c)).get().template to_vector<T>();
+    const auto left = backend.into_data(bridge::binary(kind, c, m)).get().template to_vector<T>();
+    for (std::size_t i = 0; i < matrix.size(); ++i) {
+      const T y = column[i / columns], x = matrix[i], r = compute(kind, x, y), l = compute(kind, y, x);
+      EXPECT_TRUE(right[i] == r || (std::isnan(r) && std::isnan(right[i]))) << op::name_of(kind) << " " << i;
+      EXPECT_TRUE(left[i] == l || (std::isnan(l) && std::isnan(left[i]))) << op::name_of(kind) << " " << i;
+    }
+  }
+}
+TEST_P(FlexFunctions, AColumnBesideAMatrix) {
+  check_columns<float>(backend());
+  check_columns<double>(backend());
+}
+
 TEST_P(FlexFunctions, HalvesConvertExactly) {
   std::vector<Exact> all;
   for (std::uint32_t bits = 0; bits < 65536; ++bits) {
