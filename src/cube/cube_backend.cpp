@@ -8,6 +8,7 @@
 #include "bridge/expand.hpp"
 #include "cube/elementwise.hpp"
 #include "cube/matmul/matmul.hpp"
+#include "cube/normalise.hpp"
 #include "cube/reduce.hpp"
 #include "cube/transpose.hpp"
 #include "strata/error.hpp"
@@ -75,7 +76,7 @@ backend::Values CubeBackend::execute(const op::Operation& op, backend::Inputs in
   const auto layout = [&](const op::View& v) {
     return backend::Values(view(static_cast<const CubeValue&>(*inputs[0]), v));
   };
-  if (bridge::expands(op)) return backend::Values(bridge::expand(op, inputs));
+  if (expands(op, inputs)) return backend::Values(bridge::expand(op, inputs));
   const auto host = [&] { return on_host(op, inputs, types); };
   const auto input_view = [&] { return static_cast<const CubeValue&>(*inputs[0]).view(); };
   return std::visit(
@@ -102,6 +103,8 @@ backend::Values CubeBackend::execute(const op::Operation& op, backend::Inputs in
           [&](const op::CrossEntropyGradient&) { return host(); },
           [&](const op::Ctc&) { return host(); },
           [&](const op::CtcGradient&) { return host(); },
+          [&](const op::Softmax&) { return execute_rows(*this, op, inputs); },
+          [&](const op::Norm&) { return execute_rows(*this, op, inputs); },
           [&](const op::Reshape& o) { return backend::Values(reshape(o, cube_ref(inputs[0]))); },
           [&](const op::Cat& o) { return backend::Values(cat(o, inputs, types[0])); },
           [&](const op::Reduce& o) { return backend::Values(reduce(o, cube_ref(inputs[0]), types[0])); },
@@ -109,6 +112,10 @@ backend::Values CubeBackend::execute(const op::Operation& op, backend::Inputs in
             return backend::Values(execute_block(single(op, inputs, types[0]), inputs)[0]);
           }},
       op);
+}
+
+bool CubeBackend::expands(const op::Operation& op, backend::Inputs inputs) const {
+  return bridge::expands(op) && !has_row_kernel(target_, op, backend::type_of(*inputs[0]));
 }
 
 std::vector<backend::ValueRef> CubeBackend::execute_block(const Block& block, backend::Inputs inputs) {

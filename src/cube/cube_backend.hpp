@@ -40,6 +40,8 @@ class CubeBackend final : public backend::Backend {
   backend::Values execute(const op::Operation& op, backend::Inputs inputs) override;
   /// Runs a block on values of the types of `block.inputs`; one result for each of its outputs.
   std::vector<backend::ValueRef> execute_block(const Block& block, backend::Inputs inputs);
+  /// Whether `execute` writes it with simpler families, which a caller may then fuse. Any thread.
+  bool expands(const op::Operation& op, backend::Inputs inputs) const;
   backend::ValueRef from_data(const TensorData& data) override;
   Future<TensorData> into_data(const backend::ValueRef& value) override;
   void sync() override;

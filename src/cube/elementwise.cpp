@@ -23,10 +23,20 @@ int widest_bytes(const Block& block) {
   return wide ? 8 : static_cast<int>(bytes);
 }
 
+/// Bytes of the widest element that is read or written.
+int widest_stored_bytes(const Block& block) {
+  std::size_t bytes = 1;
+  for (const auto& t : block.inputs) bytes = std::max(bytes, size_of(t.dtype));
+  for (auto v : block.outputs) bytes = std::max(bytes, size_of(block.type(v).dtype));
+  return static_cast<int>(bytes);
+}
+
 /// A short inner axis takes short vectors; only a few widths, so that lengths share kernels.
 int choose_lanes(const Target& target, const Block& block, std::int64_t inner_extent) {
   constexpr int most = 64, narrow = 4, medium = 16;
-  const int full = std::min(most, target.vectors * target.vector_bytes / widest_bytes(block));
+  // A unit of many holds each lane in a register of its own: what counts is the width of its accesses.
+  const int widest = target.units > 1 ? widest_stored_bytes(block) : widest_bytes(block);
+  const int full = std::min(most, target.vectors * target.vector_bytes / widest);
   if (inner_extent <= narrow) return std::min(narrow, full);
   return inner_extent <= medium ? std::min(medium, full) : full;
 }
@@ -65,6 +75,15 @@ bool wants_non_temporal(const Target& target, const Block& block, const LoopNest
   });
 }
 
+/// Whether whole vectors of an operand begin at multiples of their length. CPUs do not care.
+bool is_aligned(const Target& target, const LoopNest& nest, std::size_t operand, std::int64_t offset,
+                int lanes) {
+  const int layout = nest.layout_of[operand];
+  if (target.units == 1 || nest.inner_access(layout) != Access::contiguous || offset % lanes != 0) return false;
+  const auto& strides = nest.layouts[static_cast<std::size_t>(layout)];
+  return std::all_of(strides.begin(), strides.end() - 1, [&](std::int64_t s) { return s % lanes == 0; });
+}
+
 }  // namespace
 
 ElementwiseLaunch plan_elementwise(const Target& target, const Block& block, std::span<const op::View> inputs,
@@ -82,6 +101,10 @@ ElementwiseLaunch plan_elementwise(const Target& target, const Block& block, std
     const Access inner = nest.layouts[i].back() == -1 ? Access::reversed : nest.inner_access(layout);
     form.layouts.push_back({inner, nest.layouts[i] == row_major, nest.is_scalar(layout)});
   }
+  for (const auto& v : outputs)
+    form.aligned.push_back(is_aligned(target, nest, form.aligned.size(), v.offset, form.lanes));
+  for (const auto& v : inputs)
+    form.aligned.push_back(is_aligned(target, nest, form.aligned.size(), v.offset, form.lanes));
 
   // Segments: as long as a cube's share of work allows; rows shorter than that share a cube.
   const std::int64_t lanes = form.lanes, inner = nest.inner_extent(), rows = nest.rows();
@@ -133,6 +156,7 @@ KernelKey elementwise_key(const Block& block, const ElementwiseForm& form) {
   h.add(form.non_temporal);
   for (const auto& l : form.layouts) h.add(static_cast<int>(l.inner) * 4 + l.dense * 2 + l.scalar);
   for (auto l : form.layout_of) h.add(l);
+  for (bool a : form.aligned) h.add(a);
   return h.key();
 }
 

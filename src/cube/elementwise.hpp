@@ -35,6 +35,7 @@ struct ElementwiseForm {
   bool non_temporal = false;
   std::vector<LayoutForm> layouts;
   std::vector<int> layout_of;  ///< outputs, inputs, then nodes that need a position
+  std::vector<bool> aligned;   ///< outputs, inputs: every vector begins at a multiple of its length
 };
 
 struct ElementwiseLaunch {

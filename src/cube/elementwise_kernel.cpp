@@ -140,6 +140,10 @@ class Recorder {
     return kernel::splat(base(operand) + first * stride, form_.lanes) + steps * stride;
   }
 
+  std::uint8_t alignment_of(std::size_t operand) const {
+    return form_.aligned[operand] ? kernel::aligned : kernel::no_flags;
+  }
+
   /// As it lies in memory.
   Val load_stored(std::size_t i, Val first, Val mask) const {
     const auto operand = outputs_.size() + i;
@@ -153,7 +157,7 @@ class Recorder {
     }
     const Val index = base(operand) + first + offsets_[operand];
     if (form_.non_temporal && !mask.present()) prefetch(inputs_[i], index);
-    return inputs_[i].load(index, form_.lanes, {.mask = mask});
+    return inputs_[i].load(index, form_.lanes, {.mask = mask, .flags = alignment_of(operand)});
   }
 
   NodeValue load_input(std::size_t i, Val first, Val mask) const {
@@ -203,8 +207,8 @@ class Recorder {
         continue;
       }
       const bool past_caches = form_.non_temporal && !mask.present();
-      outputs_[i].store(base(i) + first + offsets_[i], value,
-                        {.mask = mask, .flags = past_caches ? kernel::non_temporal : kernel::no_flags});
+      const std::uint8_t flags = past_caches ? std::uint8_t{kernel::non_temporal} : alignment_of(i);
+      outputs_[i].store(base(i) + first + offsets_[i], value, {.mask = mask, .flags = flags});
     }
   }
 

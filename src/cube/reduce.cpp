@@ -13,8 +13,6 @@ using op::ReduceKind;
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-/// Tasks from which on a kernel keeps every device busy without splitting the reduced axes.
-constexpr std::int64_t enough_tasks = 64;
 constexpr std::int64_t most_parts = 1024;
 
 /// How the reduced axes of one result are cut: either the outer axes (taken together) or the innermost.
@@ -46,30 +44,51 @@ int lanes_for(const Target& target, std::size_t bytes, std::int64_t extent) {
   return extent <= medium ? std::min(medium, full) : full;
 }
 
-/// Tasks of one part: results in rows, strips of results in columns.
+/// Tasks of one part: results (as many as a cube takes side by side) in rows, strips of results in columns.
 std::int64_t natural_tasks(const ReduceNest& nest, const ReduceKernelForm& form) {
-  if (nest.form == ReduceForm::rows) return nest.outputs();
-  const std::int64_t width = std::int64_t{form.lanes} * form.vectors * form.units;
+  if (nest.form == ReduceForm::rows) return ceil_div(nest.outputs(), form.units_y);
+  const std::int64_t width = std::int64_t{form.lanes} * form.vectors * form.units_x;
   return nest.outputs() / nest.kept_extents.back() * ceil_div(nest.kept_extents.back(), width);
 }
 
 void choose_widths(const Target& target, const ReduceNest& nest, ReduceKernelForm& form) {
-  const auto bytes = std::max(kernel::size_of(compute_scalar(form.in)), size_of(accumulator_dtype(form.in)));
+  // A unit of many holds each lane in a register of its own: what counts is the width of its accesses.
+  const auto bytes = target.units > 1 ? size_of(form.in)
+                                      : std::max(kernel::size_of(compute_scalar(form.in)),
+                                                 size_of(accumulator_dtype(form.in)));
   const bool rows = nest.form == ReduceForm::rows;
   const std::int64_t extent = rows ? nest.reduced_extents.back() : nest.kept_extents.back();
   form.lanes = lanes_for(target, bytes, extent);
+  if (target.units == 1) {
+    constexpr int strip = 4;  // vectors: whole cache lines of several rows in flight
+    form.vectors = !rows && extent >= strip * form.lanes ? strip : 1;
+    return;
+  }
+  // Rows: short ones share a cube. Columns: two planes side by side, the rest of the cube along what is
+  // reduced.
+  constexpr int widest_strip = 64;
   const auto vectors = static_cast<std::uint64_t>(ceil_div(extent, form.lanes));
-  form.units = static_cast<int>(
-      std::min<std::uint64_t>(std::bit_ceil(vectors), static_cast<std::uint64_t>(target.units)));
-  constexpr int strip = 4;  // vectors: whole cache lines of several rows in flight
-  form.vectors = !rows && target.units == 1 && extent >= strip * form.lanes ? strip : 1;
+  form.units_x = static_cast<int>(std::min<std::uint64_t>(
+      std::bit_ceil(vectors), static_cast<std::uint64_t>(rows ? target.units : std::min(target.units, widest_strip))));
+  form.units_y = target.units / form.units_x;
+  const auto multiple = [&](std::int64_t v) { return v % form.lanes == 0; };
+  const auto strides = [&](const Strides& s, int skipped) {
+    for (int i = 0; i < s.rank() - skipped; ++i) {
+      if (!multiple(s[i])) return false;
+    }
+    return true;
+  };
+  form.aligned = form.access == Access::contiguous && multiple(nest.offset) &&
+                 strides(nest.kept_strides, rows ? 0 : 1) && strides(nest.reduced_strides, rows ? 1 : 0);
 }
 
 ReduceStage make_stage(const Target& target, const ReduceNest& nest, ReduceKernelForm form,
                        const Parts& parts, std::int64_t count) {
   ReduceStage stage;
   form.split = parts.count() > 1;
-  const std::int64_t strips = natural_tasks(nest, form), tasks = strips * parts.count();
+  const bool rows = nest.form == ReduceForm::rows;
+  const std::int64_t strips = rows ? nest.outputs() : natural_tasks(nest, form),
+                     tasks = rows ? ceil_div(strips * parts.count(), form.units_y) : strips * parts.count();
   const std::int64_t element = static_cast<std::int64_t>(size_of(form.in));
   const std::int64_t task_elements = std::max<std::int64_t>(1, nest.outputs() * nest.reduced() / tasks);
   std::int64_t tasks_per_cube = 1;
@@ -79,8 +98,8 @@ ReduceStage make_stage(const Target& target, const ReduceNest& nest, ReduceKerne
   stage.cubes = static_cast<std::uint32_t>(ceil_div(tasks, tasks_per_cube));
   const std::int64_t inner = nest.reduced_extents.back();
   stage.scalars = {nest.offset,
-                   tasks,
-                   tasks_per_cube,
+                   rows ? strips * parts.count() : tasks,
+                   tasks_per_cube * (rows ? form.units_y : 1),
                    parts.count(),
                    parts.inner,
                    parts.outer_chunk,
@@ -139,13 +158,13 @@ std::vector<ReduceStage> plan_reduce(const Target& target, ReduceKind kind, DTyp
   const std::int64_t bytes = nest.outputs() * nest.reduced() * static_cast<std::int64_t>(size_of(in));
   const std::int64_t tasks = natural_tasks(nest, form);
   std::int64_t wanted = 1;
-  if (tasks < enough_tasks) {
-    wanted = std::min(
-        {most_parts, bytes / (tasks * std::max<std::int64_t>(1, target.cube_bytes)), nest.reduced() / 2});
+  if (tasks < target.enough_cubes) {
+    wanted = std::min({most_parts, bytes / (tasks * std::max<std::int64_t>(1, target.part_bytes)),
+                       nest.reduced() / 2, ceil_div(target.most_cubes, tasks)});
   }
   constexpr std::int64_t block_length = 16;  // additions, see reduce_kernel.cpp
   const std::int64_t granule =
-      nest.form == ReduceForm::rows ? form.lanes * form.units * block_length : block_length;
+      nest.form == ReduceForm::rows ? form.lanes * form.units_x * block_length : block_length;
   const Parts parts = cut(nest, wanted, granule);
   form.divide = kind == ReduceKind::mean;
   if (parts.count() == 1) return {make_stage(target, nest, form, parts, nest.reduced())};
@@ -171,7 +190,8 @@ KernelKey reduce_key(const ReduceKernelForm& form) {
   h.add(form.form);
   h.add(form.access);
   h.add(form.split);
-  for (int v : {form.kept_rank, form.reduced_rank, form.lanes, form.vectors, form.units}) h.add(v);
+  for (int v : {form.kept_rank, form.reduced_rank, form.lanes, form.vectors, form.units_x, form.units_y}) h.add(v);
+  h.add(form.aligned);
   return h.key();
 }
 

@@ -24,7 +24,10 @@ struct ReduceKernelForm {
   bool split = false;  ///< writes partial results
   int lanes = 1;
   int vectors = 1;  ///< columns: vectors side by side in one strip
-  int units = 1;
+  int units_x = 1;  ///< along the vectors
+  int units_y = 1;  ///< rows: results side by side; columns: what is reduced, cut once more
+  bool aligned = false;  ///< every vector begins at a multiple of its length
+  int units() const { return units_x * units_y; }
 };
 
 /// One kernel of a reduction.

@@ -141,14 +141,17 @@ class ReduceRecorder {
     for (int i = 0; i < form.reduced_rank; ++i) {
       reduced_strides_.push_back(argument("reduced_stride" + std::to_string(i)));
     }
-    if (form.units > 1 && form.form == ReduceForm::rows)
-      shared_ = kernel::shared_array(scalar_, form.units, "partial");
+    if (form.form == ReduceForm::rows && planes() > 1)
+      shared_ = kernel::shared_array(scalar_, planes() * form.units_y, "partial");
+    if (form.form == ReduceForm::columns && form.units_y > 1)
+      shared_ = kernel::shared_array(scalar_, std::int64_t{form.units()} * form.lanes, "partial");
   }
 
   void record() {
     const Val first = kernel::convert(kernel::cube_x(), Scalar::i64) * tasks_per_cube_;
-    kernel::for_(first, kernel::min(first + tasks_per_cube_, tasks_), 1, [&](Val task) {
-      if (form_.form == ReduceForm::rows) {
+    const bool rows = form_.form == ReduceForm::rows;
+    kernel::for_(first, kernel::min(first + tasks_per_cube_, tasks_), rows ? form_.units_y : 1, [&](Val task) {
+      if (rows) {
         record_row(task);
       } else {
         record_strip(task);
@@ -187,7 +190,7 @@ class ReduceRecorder {
     Val v;
     switch (form_.access) {
       case Access::contiguous:
-        v = in_.load(at, lanes, {.mask = mask});
+        v = in_.load(at, lanes, {.mask = mask, .flags = form_.aligned ? kernel::aligned : kernel::no_flags});
         break;
       case Access::broadcast:
         v = kernel::splat(in_.load(at), lanes);
@@ -212,6 +215,12 @@ class ReduceRecorder {
   // ---------------------------------------------------------------------------------------------------------
 
   void record_row(Val task) {
+    Val there{};  // whether this row of the cube has a task
+    if (form_.units_y > 1) {
+      task = task + kernel::convert(kernel::unit_y(), Scalar::i64);
+      there = task < tasks_;
+      task = kernel::min(task, tasks_ - 1);  // all units of a plane come along
+    }
     Val output = task, part = index_constant(0);
     if (form_.split) {
       output = task / parts_;
@@ -222,13 +231,15 @@ class ReduceRecorder {
     Accumulator acc(form_.kind, scalar_, form_.lanes);
     for_each_outer(range, base, [&](Val start) { walk_row(acc, start, range); });
     const Val mine = acc.result(true);
-    if (form_.units == 1) {
+    if (form_.units() == 1) {
       store(task, mine, Val{});
       return;
     }
     const Val all = combine_units(mine);
-    kernel::if_(kernel::unit_x() == 0, [&] { store(task, all, Val{}); });
-    kernel::barrier();  // before the next task writes the shared array
+    Val storing = kernel::unit_x() == 0;
+    if (there.present()) storing = storing & there;
+    kernel::if_(storing, [&] { store(task, all, Val{}); });
+    if (planes() > 1) kernel::barrier();  // before the next task writes the shared array
   }
 
   void walk_row(Accumulator& acc, Val start, const Range& range) const {
@@ -238,9 +249,9 @@ class ReduceRecorder {
       return form_.access == Access::contiguous ? start + i : start + i * stride;
     };
     const Val full = range.inner_begin + ((range.inner_end - range.inner_begin) & -lanes);
-    const int step = lanes * form_.units;
+    const int step = lanes * form_.units_x;
     Val begin = range.inner_begin;
-    if (form_.units > 1) begin = begin + kernel::convert(kernel::unit_x(), Scalar::i64) * lanes;
+    if (form_.units_x > 1) begin = begin + kernel::convert(kernel::unit_x(), Scalar::i64) * lanes;
     const auto vector_at = [&](Val i) { acc.add(load(at(i), lanes, stride, Val{})); };
     if (acc.compensated()) {
       kernel::for_(begin, full, step * block_length, [&](Val block) {
@@ -251,24 +262,30 @@ class ReduceRecorder {
       kernel::for_(begin, full, step, vector_at);
     }
     Val has_tail = full < range.inner_end;
-    if (form_.units > 1) has_tail = has_tail & (kernel::unit_x() == 0);
+    if (form_.units_x > 1) has_tail = has_tail & (kernel::unit_x() == 0);
     kernel::if_(has_tail, [&] {
       acc.add(load(at(full), lanes, stride, tail_mask(range.inner_end - full, lanes)));
       acc.close_block();
     });
   }
 
+  static constexpr int plane = 32;
+  int planes() const { return (form_.units_x + plane - 1) / plane; }
+
+  /// Of all units of a row: first those of a plane, then the planes of the row.
   Val combine_units(Val mine) const {
-    shared_.store(kernel::unit_x(), mine);
-    kernel::barrier();
-    for (int half = form_.units / 2; half > 0; half /= 2) {
-      kernel::if_(kernel::unit_x() < half, [&] {
-        const Val a = shared_.load(kernel::unit_x()), b = shared_.load(kernel::unit_x() + half);
-        shared_.store(kernel::unit_x(), combine(form_.kind, a, b));
-      });
-      kernel::barrier();
+    for (int step = std::min(form_.units_x, plane) / 2; step > 0; step /= 2) {
+      const Val other = kernel::plane_shuffle_xor(mine, kernel::constant(kernel::make_type(Scalar::i32), step));
+      mine = combine(form_.kind, mine, other);
     }
-    return shared_.load(0);
+    if (planes() == 1) return mine;
+    const Val first = kernel::unit_y() * planes();
+    kernel::if_(kernel::unit_x() % plane == 0,
+                [&] { shared_.store(first + kernel::unit_x() / plane, mine); });
+    kernel::barrier();
+    Val all = shared_.load(first);
+    for (int p = 1; p < planes(); ++p) all = combine(form_.kind, all, shared_.load(first + p));
+    return all;
   }
 
   // --- columns
@@ -281,12 +298,12 @@ class ReduceRecorder {
       strip = task - part * segments_;
     }
     const int width = form_.lanes * form_.vectors;
-    const Val width_of_cube = index_constant(width * form_.units);
+    const Val width_of_cube = index_constant(std::int64_t{width} * form_.units_x);
     const Val columns = kept_extents_.back();
     const Val strips_of_row = (columns + (width_of_cube - 1)) / width_of_cube;
     const Val row = form_.kept_rank == 1 ? index_constant(0) : strip / strips_of_row;
     Val column = (strip - row * strips_of_row) * width_of_cube;
-    if (form_.units > 1) column = column + kernel::convert(kernel::unit_x(), Scalar::i64) * width;
+    if (form_.units_x > 1) column = column + kernel::convert(kernel::unit_x(), Scalar::i64) * width;
 
     const auto outer_axes = static_cast<std::size_t>(form_.kept_rank - 1);
     Val base = offset_;
@@ -296,6 +313,7 @@ class ReduceRecorder {
     }
     const Val out = part * outputs_ + row * columns;
     const Range range = range_of(part);
+    if (form_.units() > 1) return walk_columns_together(base, out, column, range);
     kernel::if_(
         column + width <= columns, [&] { walk_columns(form_.vectors, base, out, column, range, Val{}); },
         [&] {
@@ -331,6 +349,46 @@ class ReduceRecorder {
     }
   }
 
+  /// Units along y take every units_y-th row each; the first of them then combines what they have.
+  void walk_columns_together(Val base, Val out, Val column, Range range) const {
+    const int lanes = form_.lanes;
+    const Val left = kernel::min(kernel::max(kept_extents_.back() - column, index_constant(0)), lanes);
+    const Val stride = kept_strides_.back();
+    const Val start = form_.access == Access::contiguous ? base + column : base + column * stride;
+    if (form_.units_y > 1) range.inner_begin = range.inner_begin + kernel::convert(kernel::unit_y(), Scalar::i64);
+    const auto sum = [&](Val mask) {
+      Accumulator acc(form_.kind, scalar_, lanes);
+      for_each_outer(range, start, [&](Val row_base) {
+        const auto add_row = [&](Val i) {
+          acc.add(load(row_base + i * reduced_strides_.back(), lanes, stride, mask));
+        };
+        const int step = form_.units_y;
+        if (!acc.compensated()) return kernel::for_(range.inner_begin, range.inner_end, step, add_row);
+        kernel::for_(range.inner_begin, range.inner_end, step * block_length, [&](Val block) {
+          kernel::for_(block, kernel::min(block + step * block_length, range.inner_end), step, add_row);
+          acc.close_block();
+        });
+      });
+      return acc.result(false);
+    };
+    const Val mask = tail_mask(left, lanes);
+    const Var result(kernel::make_type(scalar_, lanes));
+    kernel::if_(left == lanes, [&] { result.set(sum(Val{})); }, [&] { result.set(sum(mask)); });
+    if (form_.units_y == 1) return store(out + column, result, mask);
+    const auto place = [&](Val y) { return (y * form_.units_x + kernel::unit_x()) * lanes; };
+    shared_.store(place(kernel::unit_y()), result, {.flags = kernel::aligned});
+    kernel::barrier();
+    kernel::if_(kernel::unit_y() == 0, [&] {
+      Val total = result.get();
+      for (int y = 1; y < form_.units_y; ++y) {
+        const Val row = kernel::constant(kernel::make_type(Scalar::i32), y);
+        total = combine(form_.kind, total, shared_.load(place(row), lanes, {.flags = kernel::aligned}));
+      }
+      store(out + column, total, mask);
+    });
+    kernel::barrier();  // before the next task writes the shared array
+  }
+
   // --- both
   // ---------------------------------------------------------------------------------------------------------
 
@@ -355,7 +413,8 @@ class ReduceRecorder {
 }  // namespace
 
 kernel::Kernel build_reduce(const ReduceKernelForm& form) {
-  kernel::Builder builder(reduce_name(form), {static_cast<std::uint32_t>(form.units), 1, 1});
+  kernel::Builder builder(reduce_name(form), {static_cast<std::uint32_t>(form.units_x),
+                                              static_cast<std::uint32_t>(form.units_y), 1});
   ReduceRecorder(builder, form).record();
   return builder.finish();
 }

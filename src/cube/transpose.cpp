@@ -19,6 +19,8 @@ constexpr std::int64_t tiles_in_block = 4;
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 int tile_of(DType t) { return size_of(t) == 8 ? 8 : 16; }
+/// Of many units: whole cache lines on both sides, and a dozen independent loads a unit.
+int shared_tile_of(DType t) { return size_of(t) == 8 ? 32 : 64; }
 
 /// Booleans are moved as bytes.
 Scalar moved_scalar(DType t) { return t == DType::boolean ? Scalar::u8 : kernel::scalar_of(t); }
@@ -67,6 +69,7 @@ class TransposeRecorder {
       in_strides_.push_back(argument("in_stride" + std::to_string(i)));
     for (int i = 0; i < form.batch_rank; ++i)
       out_strides_.push_back(argument("out_stride" + std::to_string(i)));
+    if (form.units > 1) shared_ = kernel::shared_array(out_.scalar(), form.tile * pitch(), "tile");
   }
 
   void record() {
@@ -84,6 +87,12 @@ class TransposeRecorder {
       const auto extents = std::span(extents_).subspan(1);
       in_base = in_base + offset_of(batch, extents, in_strides_);
       out_base = out_base + offset_of(batch, extents, out_strides_);
+    }
+    if (form_.units > 1) {
+      const Val row = block * form_.tile, column = segment * form_.tile;
+      return move_shared_tile(in_base + row + column * in_column_stride_,
+                              out_base + row * out_row_stride_ + column, kernel::min(rows_ - row, form_.tile),
+                              kernel::min(columns_ - column, form_.tile));
     }
     const std::int64_t block_rows = tiles_in_block * form_.tile;
     const Val row_begin = block * block_rows, row_end = kernel::min(row_begin + block_rows, rows_);
@@ -123,8 +132,48 @@ class TransposeRecorder {
     }
   }
 
+  static constexpr int plane = 32;
+  /// Of the tile's lines: neighbours across them lie in different banks of four bytes.
+  int pitch() const {
+    return form_.tile + std::max(1, 4 / static_cast<int>(kernel::size_of(out_.scalar())));
+  }
+
+  /// Calls f(along, across) for this unit's places in the tile: units run along x, and all places of a unit
+  /// come before the next barrier.
+  template <class F>
+  void for_each_place(F&& f) const {
+    const int height = form_.units / plane;
+    const auto wide = [](Val v) { return kernel::convert(v, Scalar::i64); };
+    for (int across = 0; across < form_.tile; across += height) {
+      for (int along = 0; along < form_.tile; along += plane)
+        f(wide(kernel::unit_x()) + along, wide(kernel::unit_y()) + across);
+    }
+  }
+  void move_shared_tile(Val in, Val out, Val rows, Val columns) const {
+    const auto fill = [&](bool whole) {
+      std::vector<Val> values;
+      for_each_place([&](Val row, Val column) {
+        const Val mask = whole ? Val{} : (row < rows) & (column < columns);
+        values.push_back(in_.load(in + row + column * in_column_stride_, 1, {.mask = mask}));
+      });
+      auto next = values.begin();
+      for_each_place([&](Val row, Val column) { shared_.store(column * pitch() + row, *next++); });
+    };
+    const auto drain = [&](bool whole) {
+      for_each_place([&](Val column, Val row) {
+        const Val mask = whole ? Val{} : (row < rows) & (column < columns);
+        out_.store(out + row * out_row_stride_ + column, shared_.load(column * pitch() + row), {.mask = mask});
+      });
+    };
+    const Val whole = (rows == form_.tile) & (columns == form_.tile);
+    kernel::if_(whole, [&] { fill(true); }, [&] { fill(false); });
+    kernel::barrier();
+    kernel::if_(whole, [&] { drain(true); }, [&] { drain(false); });
+    kernel::barrier();  // before the next task writes the shared array
+  }
+
   const TransposeForm& form_;
-  Buffer out_, in_;
+  Buffer out_, in_, shared_;
   Val offset_, tasks_, tasks_per_cube_, rows_, columns_, row_blocks_, segment_, segments_, in_column_stride_,
       out_row_stride_;
   std::vector<Val> extents_, in_strides_, out_strides_;
@@ -136,21 +185,23 @@ std::optional<TransposeLaunch> plan_transpose(const Target& target, DType dtype,
   const LoopNest nest = collapse(input.shape, {op::contiguous_strides(input.shape), input.strides});
   const auto& out = nest.layouts[static_cast<std::size_t>(nest.layout_of[0])];
   const auto& in = nest.layouts[static_cast<std::size_t>(nest.layout_of[1])];
-  const int last = nest.rank() - 1, tile = tile_of(dtype);
+  const int last = nest.rank() - 1, least = tile_of(dtype);
+  const bool shared = target.units > 1;
   const auto found = std::find(in.begin(), in.end() - 1, 1);
   if (found == in.end() - 1 || in[last] == 1) return std::nullopt;
   const int axis = static_cast<int>(found - in.begin());
   const std::int64_t rows = nest.extents[axis], columns = nest.extents[last];
-  if (rows < tile || columns < tile) return std::nullopt;
+  if (rows < least || columns < least) return std::nullopt;
+  const int tile = shared ? shared_tile_of(dtype) : least;
 
   TransposeLaunch launch;
   const auto bytes = static_cast<std::int64_t>(size_of(dtype));
-  launch.form = {dtype, tile, nest.rank() - 2, false};
+  launch.form = {dtype, tile, nest.rank() - 2, shared ? target.units : 1, false};
   launch.form.non_temporal = target.cache_bytes > 0 &&
                              2 * input.shape.product() * bytes > target.cache_bytes &&
                              columns * bytes % cache_line == 0 && tile * bytes == cache_line;
-  const std::int64_t block_rows = tiles_in_block * tile;
-  const std::int64_t segment =
+  const std::int64_t block_rows = shared ? tile : tiles_in_block * tile;
+  const std::int64_t segment = shared ? tile : 
       std::min(std::max<std::int64_t>(1, target.cube_bytes / (block_rows * bytes * tile)),
                ceil_div(columns, tile)) *
       tile;
@@ -179,6 +230,7 @@ KernelKey transpose_key(const TransposeForm& form) {
   h.add(form.dtype);
   h.add(form.tile);
   h.add(form.batch_rank);
+  h.add(form.units);
   h.add(form.non_temporal);
   return h.key();
 }
@@ -188,7 +240,9 @@ std::string transpose_name(const TransposeForm& form) {
 }
 
 kernel::Kernel build_transpose(const TransposeForm& form) {
-  kernel::Builder builder(transpose_name(form));
+  using Dim = std::array<std::uint32_t, 3>;
+  const Dim cube = form.units > 1 ? Dim{32, static_cast<std::uint32_t>(form.units) / 32, 1} : Dim{1, 1, 1};
+  kernel::Builder builder(transpose_name(form), cube);
   TransposeRecorder(builder, form).record();
   return builder.finish();
 }

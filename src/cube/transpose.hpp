@@ -1,6 +1,6 @@
 /// Contiguous copy of a view whose memory runs along another axis than the result's: square tiles are read
-/// along the one, transposed in registers and written along the other, so that both sides move whole cache
-/// lines.
+/// along the one, transposed (in registers, or by many units in a shared array) and written along the other,
+/// so that both sides move whole cache lines.
 #pragma once
 
 #include <optional>
@@ -18,6 +18,7 @@ struct TransposeForm {
   DType dtype{};
   int tile = 16;       ///< lanes of a vector and vectors of a tile; a power of two
   int batch_rank = 0;  ///< axes besides the two of the tile
+  int units = 1;       ///< many: the tile goes through a shared array
   bool non_temporal = false;
 };
 

@@ -27,7 +27,7 @@ backend::Values Fusion::execute(const op::Operation& op, backend::Inputs inputs)
   trace::Span span("fusion", "execute");
   if (span.recording()) span.field("op", op::name_of(op));
   const auto types = backend::infer(op, inputs, name_);
-  if (bridge::expands(op)) return backend::Values(bridge::expand(op, inputs));
+  if (inner_.expands(op, inputs)) return backend::Values(bridge::expand(op, inputs));
   const FusionRef v(new FusionValue(*this, types[0], op, inputs));
   v->stream = this_stream();
   backend::Values results(v);

@@ -8,6 +8,7 @@
 
 #include "codegen/compiler.hpp"
 #include "cube/elementwise.hpp"
+#include "cube/normalise.hpp"
 #include "cube/reduce.hpp"
 #include "cube/targets.hpp"
 #include "cube/transpose.hpp"
@@ -125,6 +126,16 @@ TEST_F(GpuLowering, Transposes) {
     const auto launch = plan_transpose(gpu_target(), t, op::View{{64, 3, 48}, {1, 64 * 48, 64}, 0});
     ASSERT_TRUE(launch.has_value());
     check(build_transpose(launch->form));
+  }
+}
+
+TEST_F(GpuLowering, RowsOfSoftmaxAndNorms) {
+  for (const DType t : {DType::f32, DType::f64, DType::bf16}) {
+    for (const std::int64_t n : {5, 300, 2048}) {
+      const op::TensorType x{t, {9, n}};
+      check(build_rows(plan_rows(gpu_target(), op::Softmax{1, n == 300}, x, 0)));
+      check(build_rows(plan_rows(gpu_target(), op::Norm{op::NormKind::layer, 1e-5}, x, 2)));
+    }
   }
 }
 

@@ -61,6 +61,7 @@ void interpret(const kernel::Kernel& k, std::vector<float>& out, std::vector<Ten
   }
   launch.scalars = scalars;
   launch.cube_count = {cubes, 1, 1};
+  launch.plane_size = 32;
   kernel::test::interpret(k, launch);
 }
 

@@ -158,6 +158,7 @@ class HostLowering final : public Lowering {
   bool has_prefetch() const override { return true; }
   bool loads_unaligned_vectors() const override { return true; }
   bool units_are_serial() const override { return true; }
+  std::size_t longest_unrolled_body() const override { return 0; }
 
   Value* minimum(Value* a, Value* b) override {
     return builder_.CreateBinaryIntrinsic(llvm::Intrinsic::minimum, a, b);

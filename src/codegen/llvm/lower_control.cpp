@@ -127,6 +127,16 @@ void Lowering::if_(const kernel::Instruction& i) {
   move_to(end);
 }
 
+namespace {
+std::size_t instructions_in(const kernel::Block& block) {
+  std::size_t n = block.instructions.size();
+  for (const auto& i : block.instructions) {
+    for (const auto& region : i.regions) n += instructions_in(region);
+  }
+  return n;
+}
+}  // namespace
+
 void Lowering::for_(const kernel::Instruction& i) {
   auto *begin = operand(i, 0), *end = operand(i, 1), *step = operand(i, 2);
   if ((i.flags & kernel::unroll) != 0) {
@@ -149,7 +159,8 @@ void Lowering::for_(const kernel::Instruction& i) {
   block(i.regions[0]);
   auto* next = builder_.CreateNSWAdd(counter, step);
   counter->addIncoming(next, builder_.GetInsertBlock());
-  keep_rolled(builder_.CreateCondBr(builder_.CreateICmpSLT(next, end), body, done));
+  auto* again = builder_.CreateCondBr(builder_.CreateICmpSLT(next, end), body, done);
+  if (instructions_in(i.regions[0]) > longest_unrolled_body()) keep_rolled(again);
   --depth_;
   move_to(done);
 }

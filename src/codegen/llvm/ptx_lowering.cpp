@@ -34,6 +34,10 @@ class PtxLowering final : public Lowering {
     annotate();
     move_to(new_block("entry"));
     for (unsigned m = 0; m < buffers; ++m) {
+      if (!kernel_.memories[m].written) {  // lets reads go through the read-only cache, and before stores
+        function_->addParamAttr(m, llvm::Attribute::NoAlias);
+        function_->addParamAttr(m, llvm::Attribute::ReadOnly);
+      }
       bases_[m] = function_->getArg(m);
       lengths_.push_back(function_->getArg(static_cast<unsigned>(buffers) + m));
     }
@@ -115,6 +119,8 @@ class PtxLowering final : public Lowering {
   /// LLVM 19 makes a vector load of bytes one aligned access, whatever its alignment says.
   bool loads_unaligned_vectors() const override { return false; }
   bool units_are_serial() const override { return false; }
+  /// ptxas puts the loads of several iterations before their first use.
+  std::size_t longest_unrolled_body() const override { return 96; }
 
   /// min.NaN exists for f32 only.
   Value* minimum(Value* a, Value* b) override {
