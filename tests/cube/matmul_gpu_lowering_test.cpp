@@ -68,6 +68,7 @@ TEST_F(MatmulGpuLowering, EveryFamilyAndDtype) {
       p.block.outputs = {p.node(op::Binary{op::BinaryKind::add}, {c, bias}, t)};
       const auto problem = p.problem();
       check(build(problem, naive_schedule(gpu)));
+      for (const auto& s : candidates(problem, gpu)) check(build(problem, s));
       if (transpose) check(build_reference(problem, naive_schedule(gpu)));
       if (t == DType::f64 || t == DType::u8) continue;  // the forms below differ in lanes only
       for (const auto family : {Family::tiled, Family::packed, Family::lean, Family::dot}) {

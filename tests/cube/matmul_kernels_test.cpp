@@ -253,5 +253,38 @@ TEST(MatmulKernels, LeanAndNaiveCodeDoesNotDependOnSizes) {
   }
 }
 
+/// Every schedule for devices of many units that serves the product.
+void expect_product_by_units(Product p) {
+  const Machine gpu{.vector_bytes = 16, .threads = 4, .vectors = false};
+  const auto list = candidates(p.problem(), gpu);
+  EXPECT_NE(list.front().family, Family::naive);
+  for (const auto& s : list) expect_product(p, s);
+}
+
+TEST(MatmulKernels, SharedTilesOfEveryDtypeAndLayout) {
+  for (const auto t : {DType::f32, DType::f64, DType::bf16, DType::f16, DType::i32, DType::u8}) {
+    const Shape a{70, 44}, b{44, 76};
+    expect_product_by_units(plain(dense(t, a), dense(t, b)));
+    expect_product_by_units(plain(transposed(t, a), transposed(t, b)));
+    if (t != DType::f32) continue;
+    expect_product_by_units(plain(dense(t, a), transposed(t, b)));
+    expect_product_by_units(plain(transposed(t, a), dense(t, b)));
+    expect_product_by_units(plain(scattered(t, a), scattered(t, b)));
+  }
+}
+
+TEST(MatmulKernels, SharedTilesOfExtentsThatFitNothing) {
+  for (const auto& [m, n, k] : std::vector<std::array<std::int64_t, 3>>{
+           {37, 61, 45}, {1, 300, 17}, {129, 65, 1}, {64, 64, 16}, {33, 130, 32}, {160, 4, 20}}) {
+    expect_product_by_units(plain(dense(DType::f32, {m, k}), dense(DType::f32, {k, n})));
+    expect_product_by_units(plain(transposed(DType::f32, {m, k}), transposed(DType::f32, {k, n})));
+  }
+}
+
+TEST(MatmulKernels, SharedTilesOfBatches) {
+  expect_product_by_units(plain(dense(DType::f32, {3, 40, 20}), dense(DType::f32, {3, 20, 33})));
+  expect_product_by_units(plain(dense(DType::f32, {2, 3, 9, 20}), dense(DType::f32, {2, 1, 20, 70})));
+}
+
 }  // namespace
 }  // namespace strata::cube::matmul::test

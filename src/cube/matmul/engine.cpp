@@ -87,7 +87,8 @@ Plan Engine::plan(const Problem& problem, const Schedule& schedule) {
 }
 
 Plan Engine::general(const Problem& problem) {
-  if (!machine_.vectors || problem.flops() <= tiny_flops) return plan(problem, naive_schedule(machine_));
+  if (problem.flops() <= tiny_flops) return plan(problem, naive_schedule(machine_));
+  if (!machine_.vectors) return plan(problem, favourite(problem, machine_));
   const auto lean = lean_schedule(problem, machine_);
   return plan(problem, unsuitable(problem, lean).empty() ? lean : naive_schedule(machine_));
 }

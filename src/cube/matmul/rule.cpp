@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cube/matmul/kernels.hpp"
+#include "cube/matmul/tile_order.hpp"
 
 namespace strata::cube::matmul {
 
@@ -110,6 +111,58 @@ std::pair<int, int> tile_of(const Problem& p, const Machine& machine) {
   return {6, 2};
 }
 
+/// Whether 16-byte vectors of an operand begin at multiples of their length, and none ends outside. `fast` is
+/// its extent along the contiguous axis, if there is one.
+bool in_vectors(const Walk& w, std::int64_t rows, std::int64_t columns, std::size_t element) {
+  const auto width = static_cast<std::int64_t>(16 / element);
+  const auto multiple = [&](std::int64_t v) { return v % width == 0; };
+  if (w.col != 1 && w.row != 1) return false;
+  const bool along_columns = w.col == 1;
+  if (!multiple(w.offset) || !multiple(along_columns ? w.row : w.col) || !multiple(along_columns ? columns : rows))
+    return false;
+  return std::all_of(w.batch.begin(), w.batch.end(), multiple);
+}
+
+/// A cube's tile and, inside it, a unit's.
+struct SimtTile {
+  int height, width, rows, columns;
+};
+Schedule simt(const Problem& p, const SimtTile& tile) {
+  // A dozen steps of k hide the way of the next ones; more lengthen the code.
+  const std::int64_t depth = tile.rows * tile.columns >= 64 ? 8 : 16;
+  Schedule s;
+  s.family = Family::simt;
+  s.lanes = simt_lanes;
+  s.rows = tile.rows;
+  s.vectors = tile.columns / simt_lanes;
+  s.kc = depth;
+  s.mc = tile.height;
+  s.nc = tile.width;
+  s.units = tile.height * tile.width / (tile.rows * tile.columns);
+  const auto element = size_of(p.dtype);
+  s.vector_a = in_vectors(p.a, p.m, p.k, element);
+  s.vector_b = in_vectors(p.b, p.k, p.n, element);
+  s.vector_out = p.n % simt_lanes == 0;
+  return s;
+}
+/// Largest first; sums of eight bytes leave room for the small ones only.
+std::vector<Schedule> simt_schedules(const Problem& p) {
+  std::vector<Schedule> list;
+  for (const auto& tile : {SimtTile{128, 128, 8, 8}, SimtTile{128, 64, 8, 8}, SimtTile{64, 64, 4, 8}, SimtTile{64, 64, 4, 4}, SimtTile{32, 64, 4, 4}}) {
+    const bool fits = kernel::size_of(accumulator(p.dtype)) <= 4 || tile.height * tile.width <= 64 * 64;
+    if (fits) list.push_back(simt(p, tile));
+  }
+  return list;
+}
+/// The largest tile that still gives every multiprocessor a cube.
+Schedule simt_favourite(const Problem& p, const Machine& machine) {
+  const auto list = simt_schedules(p);
+  for (const auto& s : list) {
+    if (tile_count(p, s.mc, s.nc) >= machine.threads) return s;
+  }
+  return list.back();
+}
+
 }  // namespace
 
 Schedule naive_schedule(const Machine& machine) {
@@ -134,7 +187,8 @@ Schedule lean_schedule(const Problem& p, const Machine& machine) {
 }
 
 Schedule favourite(const Problem& p, const Machine& machine) {
-  if (!machine.vectors || p.k == 0) return naive_schedule(machine);
+  if (p.k == 0) return naive_schedule(machine);
+  if (!machine.vectors) return p.flops() <= tiny_flops ? naive_schedule(machine) : simt_favourite(p, machine);
   const auto lanes = machine.lanes(p);
   if (p.m <= 4 && p.b.row == 1 && p.b.col != 1 && p.k >= lanes) return dot(p, machine);
   if (streams_b(p)) {
@@ -188,12 +242,16 @@ std::vector<Schedule> candidates(const Problem& p, const Machine& machine) {
     }
     add(lean_schedule(p, machine));
   }
+  if (!machine.vectors && p.k > 0) {
+    for (const auto& s : simt_schedules(p)) add(s);
+  }
   if (list.empty()) list.push_back(naive_schedule(machine));
   return list;
 }
 
 std::string unsuitable(const Problem& p, const Schedule& s) {
   if (s.family == Family::naive) return {};
+  if (s.family == Family::simt) return p.k == 0 ? "k is 0" : "";
   if (s.lanes < 2) return "the device has no vectors";
   if (p.k == 0) return "k is 0";
   if (s.family == Family::dot) {

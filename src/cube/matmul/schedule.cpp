@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cube/matmul/kernels.hpp"
+#include "cube/matmul/tile_order.hpp"
 
 namespace strata::cube::matmul {
 
@@ -13,13 +14,17 @@ constexpr std::int64_t round_up(std::int64_t x, std::int64_t to) { return (x + t
 }  // namespace
 
 std::string_view name_of(Family family) {
-  constexpr std::string_view names[] = {"naive", "tiled", "packed", "lean", "dot"};
+  constexpr std::string_view names[] = {"naive", "tiled", "packed", "lean", "simt", "dot"};
   return names[static_cast<int>(family)];
 }
 
 std::string Schedule::name() const {
   std::string s(name_of(family));
   if (family == Family::naive) return s + fmt::format("_u{}", units);
+  if (family == Family::simt) {
+    return s + fmt::format("_{}x{}_k{}_{}x{}_{}{}{}", mc, nc, kc, rows, columns(), vector_a ? "v" : "s",
+                           vector_b ? "v" : "s", vector_out ? "v" : "s");
+  }
   s += fmt::format("_{}x{}", rows, columns());
   if (kc > 0) s += fmt::format("_kc{}", kc);
   if (mc > 0) s += fmt::format("_mc{}", mc);
@@ -65,6 +70,10 @@ LaunchShape launch_shape(const Problem& p, const Schedule& s) {
     l.cubes_x = static_cast<std::uint32_t>((p.outputs() + s.units - 1) / s.units);
     return l;
   }
+  if (s.family == Family::simt) {
+    l.cubes_x = static_cast<std::uint32_t>(tile_count(p, s.mc, s.nc));
+    return l;
+  }
   const auto b = blocking_of(p, s);
   const auto extent = s.split_rows ? p.m : p.n;
   l.cubes_x = static_cast<std::uint32_t>((extent + b.chunk - 1) / b.chunk);
@@ -84,6 +93,8 @@ kernel::Kernel build(const Problem& p, const Schedule& s) {
       return build_naive(p, s);
     case Family::dot:
       return build_dot(p, s);
+    case Family::simt:
+      return build_simt(p, s);
     case Family::tiled:
     case Family::packed:
     case Family::lean:

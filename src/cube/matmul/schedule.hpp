@@ -13,9 +13,13 @@ enum class Family : std::uint8_t {
   tiled,   ///< register tiles on operands in place; constant shape
   packed,  ///< cache-blocked with packed operands; constant shape
   lean,    ///< packed, one tile shape, any shape at run time
+  simt,    ///< panels in shared arrays, register tiles of many units; any shape at run time
   dot,     ///< vectors along k, for few rows and a b whose columns are contiguous; constant shape
 };
 std::string_view name_of(Family family);
+
+/// Of a simt unit's vectors of sums.
+inline constexpr int simt_lanes = 4;
 
 struct Schedule {
   Family family = Family::naive;
@@ -31,11 +35,14 @@ struct Schedule {
   bool non_temporal = false;  ///< stores past the caches
   int splits = 1;             ///< cubes a product is divided among
   bool split_rows = false;    ///< divided along m, else along n
-  int units = 1;              ///< naive: units a cube
+  int units = 1;              ///< of a cube, where units are the parallelism
+  /// simt: operands and the result move in vectors of 16 bytes.
+  bool vector_a = false, vector_b = false, vector_out = false;
 
   int columns() const { return family == Family::dot ? vectors : lanes * vectors; }
   Sizes sizes() const {
-    return family == Family::naive || family == Family::lean ? Sizes::argument : Sizes::constant;
+    return family == Family::naive || family == Family::lean || family == Family::simt ? Sizes::argument
+                                                                                       : Sizes::constant;
   }
   /// "packed_6x64_kc1024_mc480_nc512_pb_pf8_n2".
   std::string name() const;

@@ -1,0 +1,234 @@
+// A cube of many units computes a tile of the product: panels of both operands go through shared arrays, in two
+// buffers, so that the next ones are on their way while these are multiplied; a unit keeps rows x columns sums in
+// registers. Any strides and extents: rows and columns past the end read the last ones again, steps of k past it
+// are zeros.
+#include "cube/matmul/epilogue.hpp"
+#include "cube/matmul/kernels.hpp"
+#include "cube/matmul/tile.hpp"
+#include "cube/matmul/tile_order.hpp"
+#include "strata/error.hpp"
+
+namespace strata::cube::matmul {
+
+using kernel::Buffer;
+using kernel::Scalar;
+using kernel::Val;
+using kernel::Var;
+
+namespace {
+
+constexpr int lanes = simt_lanes;
+constexpr int plane_rows = 4, plane_columns = 8;  ///< the units of a plane inside their tile
+
+Val i32(std::int64_t v) { return kernel::constant(kernel::make_type(Scalar::i32), v); }
+Val wide(Val v) { return kernel::convert(v, Scalar::i64); }
+
+/// One operand on its way to a shared array [k][lines], where a line is a row of a or a column of b. Both
+/// sides move vectors: the memory's run along whichever axis is contiguous, the array's along the lines.
+class Panel {
+ public:
+  /// `line` and `step` are the operand's strides along lines and along k; `lines` how many there are.
+  Panel(const Operand& operand, Val line, Val step, Val lines, Val first_line, std::int64_t height,
+        const Schedule& s, bool vectors, DType dtype, std::string_view name)
+      : source_(operand.data), line_(line), step_(step), height_(height), depth_(s.kc), units_(s.units), dtype_(dtype) {
+    along_k_ = !is_constant(line, 1);
+    const auto widest = static_cast<std::int64_t>(16 / kernel::size_of(source_.scalar()));
+    width_ = vectors ? static_cast<int>(std::min(widest, height_ * depth_ / units_)) : 1;
+    shared_ = kernel::shared_array(accumulator(dtype), 2 * height_ * depth_, name);
+    const std::int64_t fast = (along_k_ ? depth_ : height_) / width_;
+    for (std::int64_t i = 0; i < height_ * depth_ / width_ / units_; ++i) {
+      const Val q = kernel::unit_x() + i32(i * units_);
+      Place place;
+      const Val slow = q / i32(fast), quick = (q - slow * i32(fast)) * i32(width_);
+      place.k = along_k_ ? quick : slow;
+      place.line = along_k_ ? slow : quick;
+      const Val last = along_k_ ? lines - 1 : lines - width_;
+      const Val there = kernel::min(first_line + wide(place.line), last);
+      place.source = operand.start + there * line + wide(place.k) * step;
+      places_.push_back(place);
+      staged_.emplace_back(kernel::constant(kernel::make_type(source_.scalar(), width_), 0));
+    }
+  }
+
+  /// Of the block of k that begins at `k`; with `left`, only so many of its steps exist.
+  void fetch(Val k, Val left) {
+    for (std::size_t i = 0; i < places_.size(); ++i) {
+      const auto& p = places_[i];
+      const Val at = p.source + k * step_;
+      const auto load = [&] {
+        staged_[i].set(source_.load(at, width_, {.flags = width_ > 1 ? kernel::aligned : kernel::no_flags}));
+      };
+      if (!left.present()) {
+        load();
+        continue;
+      }
+      kernel::if_(wide(p.k) < left, load, [&] { staged_[i].set(kernel::constant(staged_[i].type(), 0)); });
+    }
+  }
+  /// What was fetched, to buffer 0 or 1.
+  void put(Val buffer) const {
+    const Val base = buffer * i32(height_ * depth_);
+    for (std::size_t i = 0; i < places_.size(); ++i) {
+      const auto& p = places_[i];
+      const Val value = to_accumulator(staged_[i].get(), dtype_);
+      if (along_k_) {
+        for (int j = 0; j < width_; ++j) {
+          const Val k = p.k + i32(j), at = base + k * i32(height_) + (p.line ^ shift_of(k));
+          shared_.store(at, width_ > 1 ? kernel::extract(value, j) : value);
+        }
+      } else {
+        const Val at = base + p.k * i32(height_) + p.line;
+        shared_.store(at, value, {.flags = width_ > 1 ? kernel::aligned : kernel::no_flags});
+      }
+    }
+  }
+  /// `lanes` lines from `line` on (a multiple of `lanes`) of step `k` of a buffer.
+  Val take(Val buffer, int k, Val line) const {
+    const Val place = along_k_ ? line ^ shift_of(i32(k)) : line;
+    return shared_.load(buffer * i32(height_ * depth_) + i32(k * height_) + place, lanes, {.flags = kernel::aligned});
+  }
+ private:
+  struct Place {
+    Val k, line;  ///< inside the panel
+    Val source;   ///< element of the operand, for the first block of k
+  };
+
+  /// Lines are permuted in groups of `lanes`, by the step of k, so that units that write one line's steps write
+  /// to different banks.
+  Val shift_of(Val k) const {
+    const std::int64_t group = std::max(width_, lanes), groups = std::max<std::int64_t>(1, depth_ / group);
+    return k / i32(group) * i32(std::max<std::int64_t>(lanes, 32 / groups));
+  }
+
+  Buffer source_, shared_;
+  Val line_, step_;
+  std::int64_t height_, depth_;
+  int units_;
+  DType dtype_;
+  bool along_k_ = false;
+  int width_ = 1;
+  std::vector<Place> places_;
+  std::vector<Var> staged_;
+};
+
+class Simt {
+ public:
+  Simt(const Problem& p, const Schedule& s)
+      : p_(p),
+        s_(s),
+        builder_("matmul_" + s.name(), {static_cast<std::uint32_t>(s.units), 1, 1}),
+        args_(declare(builder_, p, Sizes::argument)) {}
+
+  kernel::Kernel build() {
+    const auto tile = tile_of_cube(args_, s_.mc, s_.nc);
+    if (!p_.batch.empty()) args_.select_batch(tile.batch);
+    Panel a(args_.a, args_.a.row, args_.a.col, args_.size.m, tile.row, s_.mc, s_, s_.vector_a, p_.dtype, "a_panel");
+    Panel b(args_.b, args_.b.col, args_.b.row, args_.size.n, tile.column, s_.nc, s_, s_.vector_b, p_.dtype, "b_panel");
+    place_unit();
+    const auto zero = kernel::constant(kernel::make_type(accumulator(p_.dtype), lanes), 0);
+    for (int i = 0; i < s_.rows * s_.vectors; ++i) sums_.emplace_back(zero);
+
+    const Val depth = args_.size.k, block = index_constant(s_.kc);
+    const Val whole = depth / block * block, rest = depth - whole;
+    const auto fetch = [&](Val k) {
+      kernel::if_(
+          k < whole,
+          [&] {
+            a.fetch(k, {});
+            b.fetch(k, {});
+          },
+          [&] {
+            a.fetch(k, rest);
+            b.fetch(k, rest);
+          });
+    };
+    fetch(index_constant(0));
+    a.put(i32(0));
+    b.put(i32(0));
+    kernel::barrier();
+    const Var buffer(i32(0));
+    kernel::for_(0, depth, s_.kc, [&](Val k) {
+      const Val next = k + block, now = buffer.get(), other = i32(1) - now;
+      kernel::if_(next < depth, [&] { fetch(next); });
+      multiply(a, b, now);
+      kernel::if_(next < depth, [&] {
+        a.put(other);
+        b.put(other);
+      });
+      kernel::barrier();
+      buffer.set(other);
+    });
+    store(tile);
+    return builder_.finish();
+  }
+
+ private:
+  /// Units of a plane stand 4 x 8; each has every plane_rows-th quadruple of rows, every plane_columns-th of
+  /// columns.
+  void place_unit() {
+    const Val lane = kernel::unit_x() % i32(32), plane = kernel::unit_x() / i32(32);
+    const std::int64_t height = s_.rows * plane_rows, width = s_.columns() * plane_columns;
+    const Val planes_across = i32(s_.nc / width);
+    row_ = plane / planes_across * i32(height) + lane / i32(plane_columns) * i32(lanes);
+    column_ = plane % planes_across * i32(width) + lane % i32(plane_columns) * i32(lanes);
+  }
+  Val row_of(int group) const { return row_ + i32(group * plane_rows * lanes); }
+  Val column_of(int vector) const { return column_ + i32(vector * plane_columns * lanes); }
+
+  void multiply(const Panel& a, const Panel& b, Val buffer) {
+    for (int k = 0; k < static_cast<int>(s_.kc); ++k) {
+      std::vector<Val> left, right;
+      for (int g = 0; g < s_.rows / lanes; ++g) left.push_back(a.take(buffer, k, row_of(g)));
+      for (int v = 0; v < s_.vectors; ++v) right.push_back(b.take(buffer, k, column_of(v)));
+      for (int i = 0; i < s_.rows; ++i) {
+        const Val x = kernel::splat(kernel::extract(left[static_cast<std::size_t>(i / lanes)], i % lanes), lanes);
+        for (int v = 0; v < s_.vectors; ++v) {
+          const auto& sum = sums_[static_cast<std::size_t>(i * s_.vectors + v)];
+          sum = multiply_add(x, right[static_cast<std::size_t>(v)], sum);
+        }
+      }
+    }
+  }
+
+  void store(const CubeTile& tile) {
+    TileStore out(args_, tile.row, tile.column);
+    const Val rows = args_.size.m - tile.row, columns = args_.size.n - tile.column;
+    const auto write = [&](bool whole) {
+      for (int i = 0; i < s_.rows; ++i) {
+        const Val row = wide(row_of(i / lanes) + i32(i % lanes));
+        const auto line = [&] {
+          for (int v = 0; v < s_.vectors; ++v) {
+            const Val column = wide(column_of(v));
+            const Val sum = sums_[static_cast<std::size_t>(i * s_.vectors + v)];
+            if (whole) {
+              out.store(row, column, sum, {}, s_.vector_out ? kernel::aligned : kernel::no_flags);
+              continue;
+            }
+            const Val left = kernel::convert(kernel::max(kernel::min(columns - column, lanes), index_constant(0)), Scalar::i32);
+            out.store(row, column, sum,
+                      kernel::lane_index(kernel::make_type(Scalar::i32, lanes)) < kernel::splat(left, lanes), 0);
+          }
+        };
+        whole ? line() : kernel::if_(row < rows, line);
+      }
+    };
+    kernel::if_((rows >= s_.mc) & (columns >= s_.nc), [&] { write(true); }, [&] { write(false); });
+  }
+
+  const Problem& p_;
+  const Schedule& s_;
+  kernel::Builder builder_;
+  Arguments args_;
+  Val row_, column_;  ///< of the unit inside the tile
+  Accumulators sums_;
+};
+
+}  // namespace
+
+kernel::Kernel build_simt(const Problem& problem, const Schedule& schedule) {
+  if (const auto why = unsuitable(problem, schedule); !why.empty())
+    throw CompileError("matmul_" + schedule.name() + ": " + why);
+  return Simt(problem, schedule).build();
+}
+
+}  // namespace strata::cube::matmul

@@ -1,0 +1,25 @@
+#include "cube/matmul/tile_order.hpp"
+
+#include "cube/matmul/epilogue.hpp"
+
+namespace strata::cube::matmul {
+
+using kernel::Val;
+
+CubeTile tile_of_cube(const Arguments& args, std::int64_t height, std::int64_t width) {
+  constexpr std::int64_t group_rows = 8;
+  const Val tiles_m = (args.size.m + (height - 1)) / height, tiles_n = (args.size.n + (width - 1)) / width;
+  const Val cube = kernel::convert(kernel::cube_x(), kernel::Scalar::i64), per_batch = tiles_m * tiles_n;
+  const Val batch = args.batch.empty() ? index_constant(0) : cube / per_batch;
+  const Val number = cube - batch * per_batch;
+  const Val group_size = tiles_n * group_rows, group = number / group_size, inside = number - group * group_size;
+  const Val first = group * group_rows, rows = kernel::min(tiles_m - first, group_rows);
+  const Val column = inside / rows, row = first + (inside - column * rows);
+  return {batch, row * height, column * width};
+}
+
+std::int64_t tile_count(const Problem& p, std::int64_t height, std::int64_t width) {
+  return (p.m + height - 1) / height * ((p.n + width - 1) / width) * p.batches();
+}
+
+}  // namespace strata::cube::matmul
