@@ -77,8 +77,10 @@ const ModuleInterface& loaded() {
 
 kernel::Kernel prepared(const kernel::Kernel& kernel, const Target& target) {
   kernel::verify(kernel);
-  auto k = kernel::lower_math(kernel::promote_halves(kernel));
-  return target.kind == Target::Kind::host ? kernel::fission(std::move(k)) : k;
+  const bool host = target.kind == Target::Kind::host;
+  auto k = kernel::lower_math(kernel::promote_halves(kernel),
+                              host ? kernel::MathUnits::none : kernel::MathUnits::approximate);
+  return host ? kernel::fission(std::move(k)) : k;
 }
 
 }  // namespace

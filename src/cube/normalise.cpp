@@ -141,7 +141,8 @@ class RowRecorder {
       const Val logarithm = spread(kernel::log(sum));
       for (auto& v : values_) v = v - logarithm;
     } else {
-      for (std::size_t i = 0; i < values_.size(); ++i) values_[i] = powers[i] / spread(sum);
+      const Val share = spread(1.0 / sum);
+      for (std::size_t i = 0; i < values_.size(); ++i) values_[i] = powers[i] * share;
     }
   }
 

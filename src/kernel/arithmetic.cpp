@@ -262,6 +262,8 @@ Val cos(Val a) { return float_unary(Opcode::cos, a); }
 Val log1p(Val a) { return float_unary(Opcode::log1p, a); }
 Val expm1(Val a) { return float_unary(Opcode::expm1, a); }
 Val erf(Val a) { return float_unary(Opcode::erf, a); }
+Val exp2_fast(Val a) { return float_unary(Opcode::exp2_fast, a); }
+Val recip_fast(Val a) { return float_unary(Opcode::recip_fast, a); }
 Val is_nan(Val a) {
   want(Opcode::is_nan, a, is_float(a.scalar()), "floats");
   return builder().emit(Opcode::is_nan, {Scalar::boolean, a.type.lanes}, {a.id});

@@ -1,5 +1,7 @@
 #include "kernel/expand_math.hpp"
 
+#include <limits>
+
 #include "kernel/math.hpp"
 #include "kernel/math_parts.hpp"
 
@@ -30,6 +32,31 @@ Val expand_tanh(Val x) {
   const Val scale = scale_exponent(constant(x.type, 1), convert(n, word_of(x)));
   const Val e = fma(scale, p, scale - 1.0);
   return copy_sign(e / (e + 2.0), x);
+}
+
+// --- with approximate units: f32
+
+/// 2^t for t = x log2(e) rounded, times 1 + what t lost.
+Val fast_exp(Val x) {
+  constexpr double log2e_high = 0x1.715476p+0, log2e_low = 0x1.4ae0c0p-26, ln2 = 0.6931471805599453;
+  const auto number = [&](double v) { return constant(x.type, v); };
+  const Val low = at_least(x, -104.0);  // the result is 0 below
+  const Val t = low * log2e_high;
+  const Val lost = fma(low, number(log2e_low), fma(low, number(log2e_high), -t));
+  const Val e = exp2_fast(t);
+  return select(e == number(std::numeric_limits<double>::infinity()), e, fma(e, lost * ln2, e));
+}
+
+/// As expand_tanh, with the exponent's arithmetic on the bits of a sum: 1.5 * 2^23 + n holds n in its last bits.
+Val fast_tanh(Val x) {
+  constexpr double shifter = 12582912;
+  const auto number = [&](double v) { return constant(x.type, v); };
+  const Val a = at_most(abs(x), 9.1), twice = a + a;
+  const Val sum = fma(twice, number(1.4426950408889634), number(shifter)), n = sum - shifter;
+  const Val r = fma(n, number(-3.1946184945309415e-05), fma(n, number(-0.693115234375), twice));
+  const Val scale = bitcast((bitcast(sum, Scalar::i32) << 23) + 0x3f800000, Scalar::f32);
+  const Val e = fma(scale, expm1_near_zero(r), scale - 1.0);
+  return copy_sign(e * recip_fast(e + 2.0), x);
 }
 
 Val expand_log(Val x) {
@@ -77,8 +104,12 @@ Val expand_erf(Val x) {
 
 }  // namespace
 
-Val expand_math(Opcode op, Val x) {
-  if (is_half(x.scalar())) return convert(expand_math(op, convert(x, Scalar::f32)), x.scalar());
+Val expand_math(Opcode op, Val x, MathUnits units) {
+  if (is_half(x.scalar())) return convert(expand_math(op, convert(x, Scalar::f32), units), x.scalar());
+  if (units == MathUnits::approximate && x.scalar() == Scalar::f32) {
+    if (op == Opcode::exp) return fast_exp(x);
+    if (op == Opcode::tanh) return fast_tanh(x);
+  }
   switch (op) {
     case Opcode::exp:
       return expand_exp(x);

@@ -53,6 +53,7 @@ enum class Opcode : std::uint8_t {
   neg, abs, sqrt, floor, ceil, rint, trunc, bit_not, is_nan,
   exp, log, tanh, sin, cos,          ///< expanded by the lower_math pass to polynomials of stated error
   log1p, expm1, erf,                 ///< as above
+  exp2_fast, recip_fast,             ///< f32, made by lower_math for targets that have such instructions: 2 and 1 ULP
   convert,    ///< numeric conversion to the result type; float to int saturates, NaN becomes 0; x != 0 for bool
   bitcast,    ///< same lane count and element size
   // element-wise, two operands

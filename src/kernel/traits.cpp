@@ -27,6 +27,8 @@ std::string_view name_of(Opcode op) {
                                                "log1p",
                                                "expm1",
                                                "erf",
+                                               "exp2_fast",
+                                               "recip_fast",
                                                "convert",
                                                "bitcast",
                                                "add",

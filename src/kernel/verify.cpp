@@ -153,6 +153,9 @@ class Structure {
 
   static bool allows(Opcode op, Scalar s) {
     switch (op) {
+      case Opcode::exp2_fast:
+      case Opcode::recip_fast:
+        return s == Scalar::f32;
       case Opcode::bit_and:
       case Opcode::bit_or:
       case Opcode::bit_xor:

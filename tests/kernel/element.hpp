@@ -136,6 +136,10 @@ T float_operation(Opcode op, T a, T b, T c) {
       return static_cast<T>(std::expm1(wide));
     case Opcode::erf:
       return static_cast<T>(std::erf(wide));
+    case Opcode::exp2_fast:
+      return static_cast<T>(std::exp2(wide));
+    case Opcode::recip_fast:
+      return static_cast<T>(1 / wide);
     case Opcode::add:
     case Opcode::reduce_add:
       return a + b;

@@ -70,6 +70,28 @@ TEST(Math, FloatFunctionsStayWithinTheirStatedError) {
   for (const auto& f : functions) check<float>(f);
 }
 
+/// The units themselves are exact here; their 2 ULP (exp2) and 1 (reciprocal) come on top.
+TEST(Math, WithApproximateUnitsTheRestStaysWithinTheStatedError) {
+  const auto fast = [](Opcode op) {
+    return [op](std::vector<Val> a) { return expand_math(op, a[0], MathUnits::approximate); };
+  };
+  const auto check = [&](Opcode op, long double (*reference)(long double), double low, double high, double limit) {
+    auto x = samples<float>(low, high, 200000);
+    const auto y = apply<float, float>(fast(op), {x});
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const long double want = reference(x[i]);
+      ASSERT_LE(ulp_error(y[i], want), limit) << name_of(op) << " of " << x[i] << ": " << y[i];
+      if (want == 0) {
+        ASSERT_EQ(std::signbit(y[i]), std::signbit(want)) << name_of(op) << " of " << x[i];
+      }
+    }
+  };
+  check(Opcode::exp, std::exp, -110, 100, 1.1);
+  check(Opcode::exp, std::exp, -2, 2, 1.1);
+  check(Opcode::tanh, std::tanh, -3, 3, 3.0);
+  check(Opcode::tanh, std::tanh, -20, 20, 3.0);
+}
+
 TEST(Math, DoubleFunctionsStayWithinTheirStatedError) {
   for (const auto& f : functions) check<double>(f);
 }

@@ -65,6 +65,10 @@ Lowering::Value* Lowering::intrinsic(llvm::Intrinsic::ID id, Value* a) {
   return builder_.CreateUnaryIntrinsic(id, a);
 }
 
+Lowering::Value* Lowering::approximate(Opcode op, Value*) {
+  fail(std::string(kernel::name_of(op)) + " has no instruction on this target");
+}
+
 Lowering::Value* Lowering::elementwise(const kernel::Instruction& i) {
   const Opcode op = i.opcode;
   const Scalar s = type_of(i.operands[0]).scalar;
@@ -81,6 +85,9 @@ Lowering::Value* Lowering::elementwise(const kernel::Instruction& i) {
       if (real_type) return intrinsic(llvm::Intrinsic::fabs, a);
       if (!kernel::is_signed(s)) return a;
       return builder_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, a, builder_.getFalse());
+    case Opcode::exp2_fast:
+    case Opcode::recip_fast:
+      return approximate(op, a);
     case Opcode::sqrt:
       return intrinsic(llvm::Intrinsic::sqrt, a);
     case Opcode::floor:

@@ -1,3 +1,4 @@
+#include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/IntrinsicsNVPTX.h>
 
 #include <algorithm>
@@ -133,6 +134,17 @@ class PtxLowering final : public Lowering {
     if (a->getType()->getScalarType()->isFloatTy()) return builder_.CreateBinaryIntrinsic(single, a, b);
     auto* r = builder_.CreateBinaryIntrinsic(other, a, b);
     return builder_.CreateSelect(builder_.CreateFCmpUNO(a, b), llvm::ConstantFP::getNaN(a->getType()), r);
+  }
+  Value* approximate(Opcode op, Value* a) override {
+    if (const unsigned n = lanes_of(a); n > 1) {
+      Value* r = llvm::PoisonValue::get(a->getType());
+      for (unsigned l = 0; l < n; ++l)
+        r = builder_.CreateInsertElement(r, approximate(op, builder_.CreateExtractElement(a, l)), l);
+      return r;
+    }
+    auto* type = llvm::FunctionType::get(builder_.getFloatTy(), {builder_.getFloatTy()}, false);
+    const char* text = op == Opcode::exp2_fast ? "ex2.approx.f32 $0, $1;" : "rcp.approx.f32 $0, $1;";
+    return builder_.CreateCall(type, llvm::InlineAsm::get(type, text, "=f,f", false), {a});
   }
   Value* widen_f16(Value* bits) override {
     auto* half = builder_.CreateBitCast(bits, like(bits, builder_.getHalfTy()));

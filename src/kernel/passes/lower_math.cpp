@@ -17,11 +17,11 @@ bool has_math(const Block& b) {
 
 }  // namespace
 
-Kernel lower_math(Kernel kernel) {
+Kernel lower_math(Kernel kernel, MathUnits units) {
   if (!has_math(kernel.body)) return kernel;
-  return rewrite(std::move(kernel), [](const Instruction& i) -> std::optional<Val> {
+  return rewrite(std::move(kernel), [units](const Instruction& i) -> std::optional<Val> {
     if (!is_math(i.opcode)) return std::nullopt;
-    return expand_math(i.opcode, Builder::current().value(i.operands[0]));
+    return expand_math(i.opcode, Builder::current().value(i.operands[0]), units);
   });
 }
 
