@@ -272,6 +272,18 @@ void Buffer::prefetch(Index index, bool for_writing) const {
   Builder::current().emit_void(Opcode::prefetch, {index.value().id}, for_writing ? 1 : 0, id_);
 }
 
+Val Buffer::load_matrix(Index row, bool transposed) const {
+  return Builder::current().emit(Opcode::load_matrix, make_type(scalar_, 8), {row.value().id}, transposed ? 1 : 0, id_);
+}
+void Buffer::copy_async(Index index, const Buffer& source, Index source_index, Val condition) const {
+  auto& b = Builder::current();
+  const ValueId at = index.value().id, from = source_index.value().id;
+  if (condition.present())
+    b.emit_void(Opcode::copy_async, {at, from, condition.id}, source.id(), id_);
+  else
+    b.emit_void(Opcode::copy_async, {at, from}, source.id(), id_);
+}
+
 Val Buffer::atomic_add(Index index, Val value) const {
   return Builder::current().emit(Opcode::atomic_add, make_type(scalar_), {index.value().id, value.id}, 0,
                                  id_);
@@ -344,6 +356,11 @@ Val plane_reduce_max(Val v) { return Builder::current().emit(Opcode::plane_reduc
 Val matrix_multiply(const MatrixShape& shape, Val a, Val b, Val c) {
   auto& builder = Builder::current();
   return builder.emit(Opcode::matrix_multiply, c.type, {a.id, b.id, c.id}, builder.add_matrix_shape(shape));
+}
+
+void copy_commit() { Builder::current().emit_void(Opcode::copy_commit, {}); }
+void copy_wait(int groups_under_way) {
+  Builder::current().emit_void(Opcode::copy_wait, {}, groups_under_way);
 }
 
 void return_() { Builder::current().emit_void(Opcode::return_, {}); }

@@ -100,6 +100,10 @@ class Buffer {
   Val gather(Val indices, Val mask = {}) const;
   void scatter(Val indices, Val value, Val mask = {}) const;
   void prefetch(Index index, bool for_writing = false) const;
+  /// Of a shared array of halves; see Opcode::load_matrix.
+  Val load_matrix(Index row, bool transposed) const;
+  /// 16 bytes of `source`, or zeros, into this shared array; see Opcode::copy_async.
+  void copy_async(Index index, const Buffer& source, Index source_index, Val condition = {}) const;
   /// Return the old value; relaxed, whole device.
   Val atomic_add(Index index, Val value) const;
   Val atomic_min(Index index, Val value) const;
@@ -342,6 +346,8 @@ Val plane_shuffle_xor(Val v, Val mask);
 Val plane_reduce_add(Val v);
 Val plane_reduce_min(Val v);
 Val plane_reduce_max(Val v);
+void copy_commit();
+void copy_wait(int groups_under_way);
 /// c + a * b over the plane's fragments.
 Val matrix_multiply(const MatrixShape& shape, Val a, Val b, Val c);
 

@@ -87,6 +87,14 @@ enum class Opcode : std::uint8_t {
   plane_reduce_add, plane_reduce_min, plane_reduce_max,
   // matrix units; lowered where the target has them, see MatrixShape
   matrix_multiply,  ///< (a, b, c): c + a * b over the plane's fragments; imm: index into Kernel::matrix_shapes
+  load_matrix,  ///< (index), a shared memory of halves: four 8 x 8 matrices, the rows of matrix n at the indices (multiples of 8)
+                ///< of the plane's units 8 n .. 8 n + 7. Result: 8 lanes, of each matrix in turn two neighbours of row
+                ///< unit / 4 at column 2 (unit % 4); imm 1: of the matrices transposed
+  // copies past the registers; lowered where the target has them
+  copy_async,   ///< (index, source index [, condition]): 16 bytes to a shared memory from the global memory imm; zeros where the
+                ///< condition is false
+  copy_commit,  ///< makes a group of this unit's copies since the last one
+  copy_wait,    ///< until at most imm of this unit's groups are under way; other units see them after a barrier
   // control flow
   if_,     ///< (condition); regions: then [, else]
   for_,    ///< (begin, end, step), step > 0; regions: body, whose one argument is the counter

@@ -64,6 +64,8 @@ class Analysis {
       case Opcode::plane_reduce_add:
       case Opcode::plane_reduce_min:
       case Opcode::plane_reduce_max:
+      case Opcode::load_matrix:
+      case Opcode::matrix_multiply:
         mark(result_.varying, i.result);
         return;
       case Opcode::store:

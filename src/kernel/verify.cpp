@@ -103,6 +103,9 @@ class Structure {
       case Opcode::scatter:
       case Opcode::prefetch:
       case Opcode::barrier:
+      case Opcode::copy_async:
+      case Opcode::copy_commit:
+      case Opcode::copy_wait:
         return false;
       default:
         return op < Opcode::if_;
@@ -249,6 +252,27 @@ class Structure {
         return count(i, 0, 0);
       case Opcode::matrix_multiply:
         return matrix(i);
+      case Opcode::load_matrix:
+        count(i, 1, 1);
+        require(i, is_shared(i.memory) && is_half(kernel_.memories[i.memory].scalar), "is for shared halves");
+        require(i, is_index(operand(i, 0)), "the index is not i32 or i64");
+        return require(i, type(i.result) == Type{kernel_.memories[i.memory].scalar, 8}, "gives 8 lanes of the memory's type");
+      case Opcode::copy_async: {
+        count(i, 2, 3);
+        const auto source = static_cast<std::size_t>(i.immediate);
+        require(i, is_shared(i.memory), "is for shared memories");
+        require(i, i.immediate >= 0 && source < kernel_.buffer_count(), "the source is no global buffer");
+        require(i, kernel_.memories[source].scalar == kernel_.memories[i.memory].scalar, "the memories differ in type");
+        require(i, is_index(operand(i, 0)) && is_index(operand(i, 1)), "an index is not i32 or i64");
+        if (i.operands.size() == 3)
+          require(i, operand(i, 2) == Type{Scalar::boolean, 1}, "the condition is not one boolean");
+        return;
+      }
+      case Opcode::copy_commit:
+        return count(i, 0, 0);
+      case Opcode::copy_wait:
+        count(i, 0, 0);
+        return require(i, i.immediate >= 0, "the number of groups is negative");
       default:
         break;
     }
@@ -257,6 +281,11 @@ class Structure {
     else
       vector(i);
   }
+
+  bool is_shared(MemoryId m) const {
+    return m < kernel_.memories.size() && kernel_.memories[m].space == Space::shared;
+  }
+  static bool is_index(Type t) { return t == Type{Scalar::i32, 1} || t == Type{Scalar::i64, 1}; }
 
   void vector(const Instruction& i) const {
     const Type r = type(i.result);

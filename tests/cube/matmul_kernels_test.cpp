@@ -281,6 +281,27 @@ TEST(MatmulKernels, SharedTilesOfExtentsThatFitNothing) {
   }
 }
 
+TEST(MatmulKernels, MatrixUnitsMultiplyHalves) {
+  const Machine gpu{.vector_bytes = 16, .threads = 4, .vectors = false};
+  const auto check = [&](Product p) {
+    const auto list = candidates(p.problem(), gpu);
+    EXPECT_EQ(list.front().family, Family::mma);
+    for (const auto& s : list) expect_product(p, s);
+  };
+  for (const auto t : {DType::bf16, DType::f16}) {
+    for (const auto& [m, n, k] : std::vector<std::array<std::int64_t, 3>>{{72, 80, 48}, {136, 8, 120}, {1, 200, 40}, {128, 128, 64}}) {
+      if (t == DType::f16 && m != 72) continue;  // the layouts below differ in addresses only
+      const Shape a{m, k}, b{k, n};
+      check(plain(dense(t, a), dense(t, b)));
+      check(plain(dense(t, a), transposed(t, b)));
+      if (m % 8 != 0) continue;
+      check(plain(transposed(t, a), dense(t, b)));
+      check(plain(transposed(t, a), transposed(t, b)));
+    }
+    check(plain(dense(t, {3, 40, 24}), dense(t, {3, 24, 72})));
+  }
+}
+
 TEST(MatmulKernels, SharedTilesOfBatches) {
   expect_product_by_units(plain(dense(DType::f32, {3, 40, 20}), dense(DType::f32, {3, 20, 33})));
   expect_product_by_units(plain(dense(DType::f32, {2, 3, 9, 20}), dense(DType::f32, {2, 1, 20, 70})));

@@ -65,7 +65,10 @@ class Machine {
     if (i.opcode >= Opcode::load && i.opcode <= Opcode::atomic_max) return access(i, active);
     if (i.opcode >= Opcode::plane_shuffle && i.opcode <= Opcode::plane_reduce_max) return plane(i, active);
     if (i.opcode >= Opcode::if_) return control(i, active);
-    if (i.opcode == Opcode::matrix_multiply) undefined(i.opcode);
+    if (i.opcode == Opcode::matrix_multiply) return matrix_multiply(i, active);
+    if (i.opcode == Opcode::load_matrix) return load_matrix(i, active);
+    if (i.opcode == Opcode::copy_async) return copy_async(i, active);
+    if (i.opcode == Opcode::copy_commit || i.opcode == Opcode::copy_wait) return;  // copies are done at once
     if (i.opcode == Opcode::barrier) {
       if (!any(active)) return;  // all have returned
       for (std::uint32_t u = 0; u < units_; ++u)
@@ -282,6 +285,64 @@ class Machine {
     write(s, p, visit(s, [&]<class T>() {
             return to_bits(operate<T>(op, from_bits<T>(old), from_bits<T>(operand), T{}));
           }));
+  }
+
+  // --- matrices of a plane of 32: fragments as the PTX ISA lays them out
+
+  void copy_async(const Instruction& i, const Mask& active) {
+    const Scalar s = kernel_.memories[i.memory].scalar;
+    const auto count = static_cast<std::int64_t>(16 / size_of(s));
+    Instruction source = i;
+    source.memory = static_cast<MemoryId>(i.immediate);
+    each(active, [&](std::uint32_t u) {
+      const bool real = i.operands.size() == 2 || slot(i.operands[2], u) != 0;
+      const auto at = [&](std::size_t n) { return static_cast<std::int64_t>(slot(i.operands[n], u)); };
+      if (at(0) % count != 0 || (real && at(1) % count != 0))
+        throw std::out_of_range("interpreter: copy_async of a part that is not 16 bytes aligned");
+      for (std::int64_t l = 0; l < count; ++l)
+        write(s, element(i, u, at(0) + l), real ? read(s, element(source, u, at(1) + l)) : 0);
+    });
+  }
+
+  void load_matrix(const Instruction& i, const Mask& active) {
+    const Scalar s = kernel_.memories[i.memory].scalar;
+    each(active, [&](std::uint32_t u) {
+      const std::uint32_t first = u / 32 * 32, lane = u % 32;
+      for (std::uint32_t n = 0; n < 4; ++n) {
+        for (std::uint32_t e = 0; e < 2; ++e) {
+          const std::uint32_t row = lane / 4, column = 2 * (lane % 4) + e;
+          const std::uint32_t stored_row = i.immediate ? column : row, stored_column = i.immediate ? row : column;
+          const auto at = static_cast<std::int64_t>(slot(i.operands[0], first + 8 * n + stored_row));
+          if (at % 8 != 0) throw std::out_of_range("interpreter: load_matrix of a row that is not aligned");
+          slot(i.result, u, 2 * n + e) = read(s, element(i, u, at + stored_column));
+        }
+      }
+    });
+  }
+
+  void matrix_multiply(const Instruction& i, const Mask& active) {
+    const auto& shape = kernel_.matrix_shapes[static_cast<std::size_t>(i.immediate)];
+    if (shape.m != 16 || shape.n != 8 || shape.k != 16 || !is_half(shape.a)) undefined(i.opcode);
+    visit(shape.a, [&]<class T>() {
+      if constexpr (half<T>) {
+        const auto value = [&](std::size_t n, std::uint32_t u, std::uint32_t l) {
+          return static_cast<float>(from_bits<T>(slot(i.operands[n], u, l)));
+        };
+        each(active, [&](std::uint32_t u) {
+          const std::uint32_t first = u / 32 * 32, lane = u % 32;
+          for (std::uint32_t l = 0; l < 4; ++l) {
+            const std::uint32_t row = lane / 4 + l / 2 * 8, column = 2 * (lane % 4) + l % 2;
+            float sum = from_bits<float>(slot(i.operands[2], u, l));
+            for (std::uint32_t k = 0; k < 16; ++k) {
+              const float a = value(0, first + row % 8 * 4 + k % 8 / 2, k % 2 + row / 8 * 2 + k / 8 * 4);
+              const float b = value(1, first + column * 4 + k % 8 / 2, k % 2 + k / 8 * 2);
+              sum += a * b;
+            }
+            slot(i.result, u, l) = to_bits(sum);
+          }
+        });
+      }
+    });
   }
 
   // --- planes

@@ -81,6 +81,13 @@ void Lowering::instruction(const kernel::Instruction& i) {
       case Opcode::plane_reduce_max:
         result = plane(i);
         break;
+      case Opcode::matrix_multiply:
+      case Opcode::load_matrix:
+      case Opcode::copy_async:
+      case Opcode::copy_commit:
+      case Opcode::copy_wait:
+        result = matrix_unit(i);
+        break;
       case Opcode::if_:
         if_(i);
         break;

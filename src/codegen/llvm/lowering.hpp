@@ -44,6 +44,7 @@ class Lowering {
   virtual Value* plane(const kernel::Instruction& i) = 0;
   virtual Value* minimum(Value* a, Value* b) = 0;  ///< floats; NaN if either is NaN
   virtual Value* maximum(Value* a, Value* b) = 0;
+  virtual Value* matrix_unit(const kernel::Instruction& i);  ///< matrix_multiply .. copy_wait; null: no result
   virtual Value* approximate(kernel::Opcode op, Value* a);  ///< exp2_fast, recip_fast
   virtual Value* widen_f16(Value* bits);  ///< i16 to float
   virtual Value* narrow_f16(Value* x);    ///< float to i16, nearest even

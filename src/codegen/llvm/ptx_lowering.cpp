@@ -155,6 +155,92 @@ class PtxLowering final : public Lowering {
     return builder_.CreateBitCast(half, like(x, builder_.getInt16Ty()));
   }
 
+  // --- matrices and copies past the registers
+
+  /// One line of PTX; what has an effect keeps its place among the others.
+  Value* assembly(llvm::Type* result, const char* text, const char* constraints, llvm::ArrayRef<Value*> operands,
+                  bool effect) {
+    std::vector<llvm::Type*> types;
+    for (auto* v : operands) types.push_back(v->getType());
+    auto* t = llvm::FunctionType::get(result, types, false);
+    auto* call = builder_.CreateCall(t, llvm::InlineAsm::get(t, text, constraints, effect), operands);
+    call->setConvergent();
+    call->setDoesNotThrow();
+    return call;
+  }
+  /// Lanes [first, first + 2 words) of a vector of halves as 32-bit words.
+  std::vector<Value*> words(Value* halves) {
+    auto* t = llvm::FixedVectorType::get(builder_.getInt32Ty(), lanes_of(halves) / 2);
+    auto* v = builder_.CreateBitCast(halves, t);
+    std::vector<Value*> r;
+    for (unsigned n = 0; n < t->getNumElements(); ++n) r.push_back(builder_.CreateExtractElement(v, n));
+    return r;
+  }
+  Value* shared_address(kernel::MemoryId m, Value* index) {
+    return builder_.CreatePtrToInt(address(m, index), builder_.getInt32Ty());
+  }
+
+  Value* matrix_unit(const kernel::Instruction& i) override {
+    auto* none = builder_.getVoidTy();
+    switch (i.opcode) {
+      case Opcode::matrix_multiply:
+        return multiply(i);
+      case Opcode::load_matrix:
+        return load_matrix(i);
+      case Opcode::copy_async: {
+        auto* to = shared_address(i.memory, operand(i, 0));
+        auto* from = address(static_cast<kernel::MemoryId>(i.immediate), operand(i, 1));
+        if (i.operands.size() == 2) {
+          assembly(none, "cp.async.cg.shared.global [$0], [$1], 16;", "r,l,~{memory}", {to, from}, true);
+        } else {
+          auto* bytes = builder_.CreateSelect(operand(i, 2), builder_.getInt32(16), builder_.getInt32(0));
+          assembly(none, "cp.async.cg.shared.global [$0], [$1], 16, $2;", "r,l,r,~{memory}", {to, from, bytes}, true);
+        }
+        return nullptr;
+      }
+      case Opcode::copy_commit:
+        assembly(none, "cp.async.commit_group;", "~{memory}", {}, true);
+        return nullptr;
+      default:
+        assembly(none, "cp.async.wait_group $0;", "n,~{memory}",
+                 {builder_.getInt32(static_cast<std::uint32_t>(i.immediate))}, true);
+        return nullptr;
+    }
+  }
+  Value* load_matrix(const kernel::Instruction& i) {
+    auto* word = builder_.getInt32Ty();
+    auto* four = llvm::StructType::get(word, word, word, word);
+    auto* loaded = assembly(four,
+                            i.immediate ? "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {$0, $1, $2, $3}, [$4];"
+                                        : "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {$0, $1, $2, $3}, [$4];",
+                            "=r,=r,=r,=r,r,~{memory}", {shared_address(i.memory, operand(i, 0))}, true);
+    Value* v = llvm::PoisonValue::get(llvm::FixedVectorType::get(word, 4));
+    for (unsigned n = 0; n < 4; ++n)
+      v = builder_.CreateInsertElement(v, builder_.CreateExtractValue(loaded, n), n);
+    return builder_.CreateBitCast(v, type(type_of(i.result)));
+  }
+  Value* multiply(const kernel::Instruction& i) {
+    const auto& s = kernel_.matrix_shapes[static_cast<std::size_t>(i.immediate)];
+    const bool known = s.m == 16 && s.n == 8 && s.k == 16 && kernel::is_half(s.a) && s.a == s.b &&
+                       s.c == Scalar::f32 && lanes_of(operand(i, 0)) == 8 && lanes_of(operand(i, 1)) == 4 &&
+                       lanes_of(operand(i, 2)) == 4;
+    if (!known) fail(i, "this shape has no instruction: m16n8k16 of halves with f32 sums has");
+    std::vector<Value*> operands = words(operand(i, 0));
+    for (auto* w : words(operand(i, 1))) operands.push_back(w);
+    for (unsigned n = 0; n < 4; ++n) operands.push_back(builder_.CreateExtractElement(operand(i, 2), n));
+    auto* f = builder_.getFloatTy();
+    auto* sums = assembly(
+        llvm::StructType::get(f, f, f, f),
+        s.a == Scalar::bf16
+            ? "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {$0, $1, $2, $3}, {$4, $5, $6, $7}, {$8, $9}, {$0, $1, $2, $3};"
+            : "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {$0, $1, $2, $3}, {$4, $5, $6, $7}, {$8, $9}, {$0, $1, $2, $3};",
+        "=f,=f,=f,=f,r,r,r,r,r,r,0,1,2,3", operands, false);
+    Value* v = llvm::PoisonValue::get(llvm::FixedVectorType::get(f, 4));
+    for (unsigned n = 0; n < 4; ++n)
+      v = builder_.CreateInsertElement(v, builder_.CreateExtractValue(sums, n), n);
+    return v;
+  }
+
   // --- planes. All units of a plane have to come by together; the last plane of a cube may be short.
 
   std::uint32_t units_in_last_plane() const {

@@ -14,6 +14,7 @@ kernel::Kernel build(const Problem& problem, const Schedule& schedule);
 kernel::Kernel build_naive(const Problem& problem, const Schedule& schedule);
 kernel::Kernel build_blocked(const Problem& problem, const Schedule& schedule);
 kernel::Kernel build_simt(const Problem& problem, const Schedule& schedule);
+kernel::Kernel build_mma(const Problem& problem, const Schedule& schedule);
 kernel::Kernel build_dot(const Problem& problem, const Schedule& schedule);
 
 /// The naive kernel with a second result behind the outputs: for every element the sum of |a| * |b| in the

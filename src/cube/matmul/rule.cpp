@@ -154,9 +154,39 @@ std::vector<Schedule> simt_schedules(const Problem& p) {
   }
   return list;
 }
-/// The largest tile that still gives every multiprocessor a cube.
-Schedule simt_favourite(const Problem& p, const Machine& machine) {
-  const auto list = simt_schedules(p);
+struct MmaTile {
+  int height, width, rows, columns, stages;
+};
+/// Largest first; none where vectors of 16 bytes do not fit the operands.
+std::vector<Schedule> mma_schedules(const Problem& p) {
+  constexpr std::int64_t depth = 32;
+  constexpr int plane = 32, lanes = 8;
+  std::vector<Schedule> list;
+  if (p.dtype != DType::f16 && p.dtype != DType::bf16) return list;
+  // Three stages of the largest fill the 48 KiB that a kernel has without asking.
+  for (const auto& tile : {MmaTile{128, 128, 64, 64, 3}, MmaTile{128, 64, 64, 32, 4}, MmaTile{64, 64, 32, 32, 4},
+                           MmaTile{32, 64, 16, 32, 4}}) {
+    Schedule s;
+    s.family = Family::mma;
+    s.lanes = lanes;
+    s.rows = tile.rows;
+    s.vectors = tile.columns / lanes;
+    s.kc = depth;
+    s.mc = tile.height;
+    s.nc = tile.width;
+    s.prefetch = tile.stages;
+    s.units = plane * (tile.height / tile.rows) * (tile.width / tile.columns);
+    s.vector_a = in_vectors(p.a, p.m, p.k, size_of(p.dtype));
+    s.vector_b = in_vectors(p.b, p.k, p.n, size_of(p.dtype));
+    s.vector_out = p.n % 2 == 0;
+    if (unsuitable(p, s).empty()) list.push_back(s);
+  }
+  return list;
+}
+/// The largest tile that still gives every multiprocessor a cube; matrix units before others.
+Schedule shared_favourite(const Problem& p, const Machine& machine) {
+  auto list = mma_schedules(p);
+  if (list.empty()) list = simt_schedules(p);
   for (const auto& s : list) {
     if (tile_count(p, s.mc, s.nc) >= machine.threads) return s;
   }
@@ -188,7 +218,7 @@ Schedule lean_schedule(const Problem& p, const Machine& machine) {
 
 Schedule favourite(const Problem& p, const Machine& machine) {
   if (p.k == 0) return naive_schedule(machine);
-  if (!machine.vectors) return p.flops() <= tiny_flops ? naive_schedule(machine) : simt_favourite(p, machine);
+  if (!machine.vectors) return p.flops() <= tiny_flops ? naive_schedule(machine) : shared_favourite(p, machine);
   const auto lanes = machine.lanes(p);
   if (p.m <= 4 && p.b.row == 1 && p.b.col != 1 && p.k >= lanes) return dot(p, machine);
   if (streams_b(p)) {
@@ -243,7 +273,10 @@ std::vector<Schedule> candidates(const Problem& p, const Machine& machine) {
     add(lean_schedule(p, machine));
   }
   if (!machine.vectors && p.k > 0) {
-    for (const auto& s : simt_schedules(p)) add(s);
+    for (const auto& s : mma_schedules(p)) add(s);
+    if (list.front().family != Family::mma) {
+      for (const auto& s : simt_schedules(p)) add(s);
+    }
   }
   if (list.empty()) list.push_back(naive_schedule(machine));
   return list;
@@ -251,7 +284,11 @@ std::vector<Schedule> candidates(const Problem& p, const Machine& machine) {
 
 std::string unsuitable(const Problem& p, const Schedule& s) {
   if (s.family == Family::naive) return {};
-  if (s.family == Family::simt) return p.k == 0 ? "k is 0" : "";
+  if (s.has_shared_tiles()) {
+    if (p.k == 0) return "k is 0";
+    if (s.family == Family::mma && !(s.vector_a && s.vector_b)) return "operands are not whole vectors of 16 bytes";
+    return {};
+  }
   if (s.lanes < 2) return "the device has no vectors";
   if (p.k == 0) return "k is 0";
   if (s.family == Family::dot) {

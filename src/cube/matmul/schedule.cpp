@@ -14,16 +14,17 @@ constexpr std::int64_t round_up(std::int64_t x, std::int64_t to) { return (x + t
 }  // namespace
 
 std::string_view name_of(Family family) {
-  constexpr std::string_view names[] = {"naive", "tiled", "packed", "lean", "simt", "dot"};
+  constexpr std::string_view names[] = {"naive", "tiled", "packed", "lean", "simt", "mma", "dot"};
   return names[static_cast<int>(family)];
 }
 
 std::string Schedule::name() const {
   std::string s(name_of(family));
   if (family == Family::naive) return s + fmt::format("_u{}", units);
-  if (family == Family::simt) {
-    return s + fmt::format("_{}x{}_k{}_{}x{}_{}{}{}", mc, nc, kc, rows, columns(), vector_a ? "v" : "s",
-                           vector_b ? "v" : "s", vector_out ? "v" : "s");
+  if (has_shared_tiles()) {
+    s += fmt::format("_{}x{}_k{}_{}x{}_{}{}{}", mc, nc, kc, rows, columns(), vector_a ? "v" : "s",
+                     vector_b ? "v" : "s", vector_out ? "v" : "s");
+    return prefetch > 0 ? s + fmt::format("_s{}", prefetch) : s;
   }
   s += fmt::format("_{}x{}", rows, columns());
   if (kc > 0) s += fmt::format("_kc{}", kc);
@@ -70,7 +71,7 @@ LaunchShape launch_shape(const Problem& p, const Schedule& s) {
     l.cubes_x = static_cast<std::uint32_t>((p.outputs() + s.units - 1) / s.units);
     return l;
   }
-  if (s.family == Family::simt) {
+  if (s.has_shared_tiles()) {
     l.cubes_x = static_cast<std::uint32_t>(tile_count(p, s.mc, s.nc));
     return l;
   }
@@ -95,6 +96,8 @@ kernel::Kernel build(const Problem& p, const Schedule& s) {
       return build_dot(p, s);
     case Family::simt:
       return build_simt(p, s);
+    case Family::mma:
+      return build_mma(p, s);
     case Family::tiled:
     case Family::packed:
     case Family::lean:

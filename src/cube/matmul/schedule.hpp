@@ -14,6 +14,7 @@ enum class Family : std::uint8_t {
   packed,  ///< cache-blocked with packed operands; constant shape
   lean,    ///< packed, one tile shape, any shape at run time
   simt,    ///< panels in shared arrays, register tiles of many units; any shape at run time
+  mma,     ///< as simt, by matrix units on halves
   dot,     ///< vectors along k, for few rows and a b whose columns are contiguous; constant shape
 };
 std::string_view name_of(Family family);
@@ -31,18 +32,20 @@ struct Schedule {
   std::int64_t mc = 0;  ///< block of rows; 0: all
   std::int64_t nc = 0;  ///< block of columns; 0: all
   bool pack_a = false, pack_b = false;
-  int prefetch = 0;           ///< steps of k ahead that b is prefetched; 0: not
+  int prefetch = 0;  ///< steps of k ahead that b is prefetched; 0: not. mma: blocks of k in shared arrays
   bool non_temporal = false;  ///< stores past the caches
   int splits = 1;             ///< cubes a product is divided among
   bool split_rows = false;    ///< divided along m, else along n
   int units = 1;              ///< of a cube, where units are the parallelism
-  /// simt: operands and the result move in vectors of 16 bytes.
+  /// simt, mma: operands and the result move in vectors of 16 bytes.
   bool vector_a = false, vector_b = false, vector_out = false;
 
+  /// Of mc x nc elements, one a cube.
+  bool has_shared_tiles() const { return family == Family::simt || family == Family::mma; }
   int columns() const { return family == Family::dot ? vectors : lanes * vectors; }
   Sizes sizes() const {
-    return family == Family::naive || family == Family::lean || family == Family::simt ? Sizes::argument
-                                                                                       : Sizes::constant;
+    const bool any = family == Family::naive || family == Family::lean || has_shared_tiles();
+    return any ? Sizes::argument : Sizes::constant;
   }
   /// "packed_6x64_kc1024_mc480_nc512_pb_pf8_n2".
   std::string name() const;

@@ -1,0 +1,196 @@
+// Products of halves by the matrix units of a plane (m16n8k16, sums in f32). Panels of both operands are copied into
+// shared arrays past the registers, several blocks of k ahead; a plane multiplies rows x columns of the cube's tile.
+//
+// A panel keeps its operand's order: lines (rows of a, columns of b) or steps of k are its rows, whichever the
+// operand has apart in memory, in chunks of 16 bytes that are permuted so that eight rows of a matrix, one below the
+// other, lie in different banks.
+#include "cube/matmul/epilogue.hpp"
+#include "cube/matmul/kernels.hpp"
+#include "cube/matmul/tile.hpp"
+#include "cube/matmul/tile_order.hpp"
+#include "strata/error.hpp"
+
+namespace strata::cube::matmul {
+
+using kernel::Buffer;
+using kernel::Scalar;
+using kernel::Val;
+using kernel::Var;
+
+namespace {
+
+constexpr int chunk = 8;  ///< halves in 16 bytes
+
+Val i32(std::int64_t v) { return kernel::constant(kernel::make_type(Scalar::i32), v); }
+Val wide(Val v) { return kernel::convert(v, Scalar::i64); }
+
+class Panel {
+ public:
+  Panel(const Operand& operand, Val line, Val step, Val lines, Val first_line, std::int64_t height,
+        const Schedule& s, std::string_view name)
+      : source_(operand.data),
+        step_(step),
+        along_k_(!is_constant(line, 1)),
+        row_(along_k_ ? s.kc : height),
+        elements_(height * s.kc) {
+    shared_ = kernel::shared_array(source_.scalar(), elements_ * s.prefetch, name);
+    const std::int64_t chunks = row_ / chunk;
+    for (std::int64_t i = 0; i < elements_ / chunk / s.units; ++i) {
+      const Val q = kernel::unit_x() + i32(i * s.units), row = q / i32(chunks), column = (q - row * i32(chunks)) * i32(chunk);
+      const Val at_line = along_k_ ? row : column, k = along_k_ ? column : row;
+      const Val last = along_k_ ? lines - 1 : lines - chunk;
+      const Val there = kernel::min(first_line + wide(at_line), last);
+      places_.push_back({k, place(row, column), operand.start + there * line + wide(k) * step});
+    }
+  }
+
+  /// Starts the copies of the block of k that begins at `k`, of which `left` steps exist, into a stage.
+  void copy(Val stage, Val k, Val left) const {
+    for (const auto& p : places_)
+      shared_.copy_async(stage * i32(elements_) + p.target, source_, p.source + k * step_, wide(p.k) < left);
+  }
+
+  /// The fragment of 16 lines from `line` on and 16 steps from `k` on (an operand a).
+  Val rows(Val stage, Val line, int k) const {
+    const Val lane = kernel::unit_x() % i32(32), matrix = lane / i32(8), inside = lane % i32(8);
+    return along_k_ ? load(stage, line + matrix % i32(2) * i32(8) + inside, i32(k) + matrix / i32(2) * i32(8))
+                    : load(stage, i32(k) + matrix / i32(2) * i32(8) + inside, line + matrix % i32(2) * i32(8));
+  }
+  /// The fragments of 16 lines as columns (an operand b): lanes 0-3 of the first eight, 4-7 of the others.
+  Val columns(Val stage, Val line, int k) const {
+    const Val lane = kernel::unit_x() % i32(32), matrix = lane / i32(8), inside = lane % i32(8);
+    return along_k_ ? load(stage, line + matrix / i32(2) * i32(8) + inside, i32(k) + matrix % i32(2) * i32(8))
+                    : load(stage, i32(k) + matrix % i32(2) * i32(8) + inside, line + matrix / i32(2) * i32(8));
+  }
+
+ private:
+  struct Place {
+    Val k, target, source;
+  };
+
+  /// Eight rows below each other cover all banks: rows of 64 bytes two by two.
+  Val place(Val row, Val column) const {
+    const std::int64_t chunks = row_ / chunk, turns = std::min<std::int64_t>(chunks, 8), rows_a_turn = 8 / turns;
+    const Val turn = (row / i32(rows_a_turn)) % i32(turns);
+    return row * i32(row_) + (column ^ (turn * i32(chunk)));
+  }
+  Val load(Val stage, Val row, Val column) const {
+    return shared_.load_matrix(stage * i32(elements_) + place(row, column), !along_k_);
+  }
+
+  Buffer source_, shared_;
+  Val step_;
+  bool along_k_;
+  std::int64_t row_, elements_;  ///< of a stage
+  std::vector<Place> places_;
+};
+
+class Mma {
+ public:
+  Mma(const Problem& p, const Schedule& s)
+      : p_(p),
+        s_(s),
+        builder_("matmul_" + s.name(), {static_cast<std::uint32_t>(s.units), 1, 1}),
+        args_(declare(builder_, p, Sizes::argument)) {}
+
+  kernel::Kernel build() {
+    const auto tile = tile_of_cube(args_, s_.mc, s_.nc);
+    if (!p_.batch.empty()) args_.select_batch(tile.batch);
+    const Panel a(args_.a, args_.a.row, args_.a.col, args_.size.m, tile.row, s_.mc, s_, "a_panel");
+    const Panel b(args_.b, args_.b.col, args_.b.row, args_.size.n, tile.column, s_.nc, s_, "b_panel");
+    const Val plane = kernel::unit_x() / i32(32), across = i32(s_.nc / s_.columns());
+    row_ = plane / across * i32(s_.rows);
+    column_ = plane % across * i32(s_.columns());
+    const auto zero = kernel::constant(kernel::make_type(Scalar::f32, 4), 0);
+    for (int i = 0; i < s_.rows / 16 * s_.vectors; ++i) sums_.emplace_back(zero);
+
+    const int stages = s_.prefetch;
+    const Val depth = args_.size.k;
+    const auto copy = [&](Val stage, Val k) {
+      kernel::if_(k < depth, [&] {
+        a.copy(stage, k, depth - k);
+        b.copy(stage, k, depth - k);
+      });
+      kernel::copy_commit();  // also an empty group: the count of groups stays that of blocks
+    };
+    for (int stage = 0; stage + 1 < stages; ++stage) copy(i32(stage), index_constant(stage * s_.kc));
+    const Var stage(i32(0)), free(i32(stages - 1));
+    kernel::for_(0, depth, s_.kc, [&](Val k) {
+      kernel::copy_wait(stages - 2);
+      kernel::barrier();  // the block is there for all, and nobody reads the one before it any more
+      copy(free, k + static_cast<std::int64_t>(stages - 1) * s_.kc);
+      multiply(a, b, stage);
+      const auto turn = [&](const Var& v) { v.set(kernel::select(v.get() == stages - 1, i32(0), v.get() + 1)); };
+      turn(stage);
+      turn(free);
+    });
+    store(tile);
+    return builder_.finish();
+  }
+
+ private:
+  void multiply(const Panel& a, const Panel& b, Val stage) {
+    const kernel::MatrixShape shape{16, 8, 16, kernel::scalar_of(p_.dtype), kernel::scalar_of(p_.dtype), Scalar::f32};
+    for (int k = 0; k < static_cast<int>(s_.kc); k += 16) {
+      std::vector<Val> left, right;
+      for (int i = 0; i < s_.rows; i += 16) left.push_back(a.rows(stage, row_ + i32(i), k));
+      for (int j = 0; j < s_.columns(); j += 16) {
+        const Val pair = b.columns(stage, column_ + i32(j), k);
+        right.push_back(kernel::shuffle(pair, pair, {0, 1, 2, 3}));
+        right.push_back(kernel::shuffle(pair, pair, {4, 5, 6, 7}));
+      }
+      for (std::size_t i = 0; i < left.size(); ++i) {
+        for (std::size_t j = 0; j < right.size(); ++j) {
+          const auto& sum = sums_[i * right.size() + j];
+          sum = kernel::matrix_multiply(shape, left[i], right[j], sum);
+        }
+      }
+    }
+  }
+
+  /// A unit has two neighbours of row lane / 4 and two of the row eight below, in every block of 16 x 8.
+  void store(const CubeTile& tile) {
+    TileStore out(args_, tile.row, tile.column);
+    const Val rows = args_.size.m - tile.row, columns = args_.size.n - tile.column;
+    const Val lane = kernel::unit_x() % i32(32);
+    const Val first_row = row_ + lane / i32(4), first_column = column_ + lane % i32(4) * i32(2);
+    const auto write = [&](bool whole) {
+      for (int i = 0; i < s_.rows; i += 8) {
+        const Val row = wide(first_row + i32(i));
+        const auto line = [&] {
+          for (int j = 0; j < s_.vectors; ++j) {
+            const Val column = wide(first_column + i32(j * 8));
+            const Val four = sums_[static_cast<std::size_t>(i / 16 * s_.vectors + j)];
+            const int half = i / 8 % 2 * 2;
+            const Val pair = kernel::shuffle(four, four, {half, half + 1});
+            if (whole) {
+              out.store(row, column, pair, {}, s_.vector_out ? kernel::aligned : kernel::no_flags);
+              continue;
+            }
+            const Val left = kernel::convert(kernel::max(kernel::min(columns - column, 2), index_constant(0)), Scalar::i32);
+            out.store(row, column, pair, kernel::lane_index(kernel::make_type(Scalar::i32, 2)) < kernel::splat(left, 2), 0);
+          }
+        };
+        whole ? line() : kernel::if_(row < rows, line);
+      }
+    };
+    kernel::if_((rows >= s_.mc) & (columns >= s_.nc), [&] { write(true); }, [&] { write(false); });
+  }
+
+  const Problem& p_;
+  const Schedule& s_;
+  kernel::Builder builder_;
+  Arguments args_;
+  Val row_, column_;  ///< of the plane inside the tile
+  Accumulators sums_;
+};
+
+}  // namespace
+
+kernel::Kernel build_mma(const Problem& problem, const Schedule& schedule) {
+  if (const auto why = unsuitable(problem, schedule); !why.empty())
+    throw CompileError("matmul_" + schedule.name() + ": " + why);
+  return Mma(problem, schedule).build();
+}
+
+}  // namespace strata::cube::matmul
