@@ -277,12 +277,13 @@ CubeRef CubeBackend::reduce(const op::Reduce& op, const CubeRef& input, const op
 }
 
 void CubeBackend::launch(const Program& program, std::array<std::uint32_t, 3> cubes,
-                         std::span<const runtime::BufferRef> buffers, std::span<const std::int64_t> scalars) {
+                         std::span<const runtime::BufferRef> buffers, std::span<const std::int64_t> scalars,
+                         runtime::CheckRef check) {
   if (planning_) {
     planning_->push_back({program.ir->name, program.ir, cubes});
     return;
   }
-  client_.launch(program.handle, cubes, buffers, scalars);
+  client_.launch(program.handle, cubes, buffers, scalars, std::move(check));
 }
 
 std::vector<PlannedLaunch> CubeBackend::plan(const op::Operation& op,
