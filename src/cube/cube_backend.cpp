@@ -6,6 +6,7 @@
 
 #include "base/detached.hpp"
 #include "bridge/expand.hpp"
+#include "cube/arg_reduce.hpp"
 #include "cube/elementwise.hpp"
 #include "cube/matmul/matmul.hpp"
 #include "cube/reduce.hpp"
@@ -77,6 +78,8 @@ backend::Values CubeBackend::execute(const op::Operation& op, backend::Inputs in
   };
   if (bridge::expands(op)) return backend::Values(bridge::expand(op, inputs));
   const auto host = [&] { return on_host(op, inputs, types); };
+  const auto input = [&](std::size_t i) { return cube_ref(inputs[i]); };
+  const bool units = target_.units > 1;
   const auto input_view = [&] { return static_cast<const CubeValue&>(*inputs[0]).view(); };
   return std::visit(
       op::Overload{
@@ -86,7 +89,9 @@ backend::Values CubeBackend::execute(const op::Operation& op, backend::Inputs in
           [&](const op::Flip& o) { return layout(op::flipped(input_view(), o)); },
           [&](const op::Unfold& o) { return layout(op::unfolded(input_view(), o)); },
           [&](const op::SliceAssign& o) { return backend::Values(slice_assign(o, inputs, types[0])); },
-          [&](const op::ArgReduce&) { return host(); },
+          [&](const op::ArgReduce& o) {
+            return units ? backend::Values(arg_reduce(*this, o, input(0), types[0])) : host();
+          },
           [&](const op::ArgSort&) { return host(); },
           [&](const op::Cumulative&) { return host(); },
           [&](const op::Gather&) { return host(); },

@@ -5,9 +5,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "codegen/compiler.hpp"
 #include "cube/elementwise.hpp"
+#include "cube/harness.hpp"
 #include "cube/reduce.hpp"
 #include "cube/targets.hpp"
 #include "cube/transpose.hpp"
@@ -53,6 +55,30 @@ class GpuLowering : public ::testing::Test {
   void check_elementwise(const Block& block, std::vector<op::View> inputs) const {
     const std::vector<op::View> outputs(block.outputs.size(), dense(block.space()));
     check(build_elementwise(block, plan_elementwise(gpu_target(), block, inputs, outputs).form));
+  }
+  /// Every kernel of an operation on a GPU with full cubes.
+  void check_plan(const op::Operation& op, std::vector<op::TensorType> inputs) const {
+    for (const auto& launch : full_cubes().plan(op, inputs)) {
+      ASSERT_NE(launch.ir, nullptr) << launch.kernel_name;
+      check_once(*launch.ir);
+    }
+  }
+  /// For kernels that live on in a cache.
+  void check_once(const kernel::Kernel& k) const {
+    static std::set<const kernel::Kernel*> seen;
+    if (seen.insert(&k).second) check(k);
+  }
+  static InterpretedClient& full_client() {
+    static auto* const client = [] {
+      auto properties = gpu_properties();
+      properties.max_units = 1024;
+      return new InterpretedClient(properties);
+    }();
+    return *client;
+  }
+  static CubeBackend& full_cubes() {
+    static auto* const backend = new CubeBackend(full_client());
+    return *backend;
   }
   static op::View dense(const Shape& shape) { return {shape, op::contiguous_strides(shape), 0}; }
 
@@ -125,6 +151,16 @@ TEST_F(GpuLowering, Transposes) {
     const auto launch = plan_transpose(gpu_target(), t, op::View{{64, 3, 48}, {1, 64 * 48, 64}, 0});
     ASSERT_TRUE(launch.has_value());
     check(build_transpose(launch->form));
+  }
+}
+
+TEST_F(GpuLowering, ExtremaAndTheirPlaces) {
+  for (const DType t : {DType::f32, DType::bf16, DType::i64, DType::u8, DType::boolean}) {
+    for (const Shape& shape : {Shape{5000, 64}, Shape{3, 100000}, Shape{100000, 3}}) {
+      for (int axis = 0; axis < 2; ++axis) {
+        check_plan(op::ArgReduce{op::ExtremumKind::max, axis}, {{t, shape}});
+      }
+    }
   }
 }
 
