@@ -8,6 +8,7 @@
 #include "bridge/expand.hpp"
 #include "cube/arg_reduce.hpp"
 #include "cube/elementwise.hpp"
+#include "cube/gather.hpp"
 #include "cube/matmul/matmul.hpp"
 #include "cube/reduce.hpp"
 #include "cube/transpose.hpp"
@@ -94,7 +95,9 @@ backend::Values CubeBackend::execute(const op::Operation& op, backend::Inputs in
           },
           [&](const op::ArgSort&) { return host(); },
           [&](const op::Cumulative&) { return host(); },
-          [&](const op::Gather&) { return host(); },
+          [&](const op::Gather& o) {
+            return units ? backend::Values(gather(*this, o, input(0), input(1), types[0])) : host();
+          },
           [&](const op::Scatter&) { return host(); },
           [&](const op::Conv&) { return host(); },
           [&](const op::Pool&) { return host(); },

@@ -164,5 +164,31 @@ TEST_F(GpuLowering, ExtremaAndTheirPlaces) {
   }
 }
 
+TEST_F(GpuLowering, Gathers) {
+  const Shape shape{30, 40};
+  for (const DType t : {DType::f32, DType::bf16, DType::i64, DType::u8, DType::boolean}) {
+    for (const DType index : {DType::i32, DType::i64}) {
+      check_plan(op::Gather{0}, {{t, {7, 40}}, {index, shape}});
+    }
+  }
+}
+
+TEST_F(GpuLowering, WholeRows) {
+  auto& cube = full_cubes();
+  for (const DType t : {DType::f32, DType::bf16, DType::u8, DType::boolean}) {
+    for (const std::int64_t width : {3, 256}) {
+      const Shape shape{9, width};
+      const auto x = cube.from_data(random_data(t, {6, width}));
+      auto index = cube.from_data(random_data(DType::i64, {9, 1}, 0, 5));
+      index = backend::execute(cube, op::Expand{shape}, {&index, 1})[0];
+      const backend::ValueRef inputs[] = {x, index};
+      const auto before = full_client().kernels().size();
+      backend::execute(cube, op::Gather{0}, inputs);
+      const auto kernels = full_client().kernels();
+      for (auto i = before; i < kernels.size(); ++i) check_once(*kernels[i]);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace strata::cube::test
