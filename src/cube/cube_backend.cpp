@@ -7,6 +7,7 @@
 #include "base/detached.hpp"
 #include "bridge/expand.hpp"
 #include "cube/arg_reduce.hpp"
+#include "cube/arg_sort.hpp"
 #include "cube/elementwise.hpp"
 #include "cube/gather.hpp"
 #include "cube/matmul/matmul.hpp"
@@ -93,7 +94,9 @@ backend::Values CubeBackend::execute(const op::Operation& op, backend::Inputs in
           [&](const op::ArgReduce& o) {
             return units ? backend::Values(arg_reduce(*this, o, input(0), types[0])) : host();
           },
-          [&](const op::ArgSort&) { return host(); },
+          [&](const op::ArgSort& o) {
+            return units ? backend::Values(arg_sort(*this, o, input(0), types[0])) : host();
+          },
           [&](const op::Cumulative&) { return host(); },
           [&](const op::Gather& o) {
             return units ? backend::Values(gather(*this, o, input(0), input(1), types[0])) : host();

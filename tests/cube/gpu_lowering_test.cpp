@@ -190,5 +190,12 @@ TEST_F(GpuLowering, WholeRows) {
   }
 }
 
+TEST_F(GpuLowering, Sorts) {
+  for (const DType t : all_dtypes) {
+    check_plan(op::ArgSort{0, true}, {{t, {300}}});
+    check_plan(op::ArgSort{0}, {{t, {20000}}});
+  }
+}
+
 }  // namespace
 }  // namespace strata::cube::test
