@@ -12,6 +12,7 @@
 #include "cube/gather.hpp"
 #include "cube/matmul/matmul.hpp"
 #include "cube/reduce.hpp"
+#include "cube/scatter.hpp"
 #include "cube/transpose.hpp"
 #include "strata/error.hpp"
 #include "trace/span.hpp"
@@ -101,7 +102,10 @@ backend::Values CubeBackend::execute(const op::Operation& op, backend::Inputs in
           [&](const op::Gather& o) {
             return units ? backend::Values(gather(*this, o, input(0), input(1), types[0])) : host();
           },
-          [&](const op::Scatter&) { return host(); },
+          [&](const op::Scatter& o) {
+            return units ? backend::Values(scatter(*this, o, input(0), input(1), input(2), types[0]))
+                         : host();
+          },
           [&](const op::Conv&) { return host(); },
           [&](const op::Pool&) { return host(); },
           [&](const op::Linalg&) { return host(); },

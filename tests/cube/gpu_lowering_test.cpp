@@ -164,11 +164,17 @@ TEST_F(GpuLowering, ExtremaAndTheirPlaces) {
   }
 }
 
-TEST_F(GpuLowering, Gathers) {
+TEST_F(GpuLowering, GathersAndScatters) {
   const Shape shape{30, 40};
   for (const DType t : {DType::f32, DType::bf16, DType::i64, DType::u8, DType::boolean}) {
     for (const DType index : {DType::i32, DType::i64}) {
       check_plan(op::Gather{0}, {{t, {7, 40}}, {index, shape}});
+      if (index == DType::i32 && t != DType::f32) continue;
+      for (const auto mode : {op::ScatterMode::assign, op::ScatterMode::add, op::ScatterMode::mul,
+                              op::ScatterMode::max, op::ScatterMode::min}) {
+        if (t == DType::boolean && mode != op::ScatterMode::assign) continue;
+        check_plan(op::Scatter{0, mode}, {{t, {7, 40}}, {index, shape}, {t, shape}});
+      }
     }
   }
 }
@@ -178,12 +184,14 @@ TEST_F(GpuLowering, WholeRows) {
   for (const DType t : {DType::f32, DType::bf16, DType::u8, DType::boolean}) {
     for (const std::int64_t width : {3, 256}) {
       const Shape shape{9, width};
-      const auto x = cube.from_data(random_data(t, {6, width}));
+      const auto x = cube.from_data(random_data(t, {6, width})),
+                 source = cube.from_data(random_data(t, shape));
       auto index = cube.from_data(random_data(DType::i64, {9, 1}, 0, 5));
       index = backend::execute(cube, op::Expand{shape}, {&index, 1})[0];
-      const backend::ValueRef inputs[] = {x, index};
+      const backend::ValueRef inputs[] = {x, index, source};
       const auto before = full_client().kernels().size();
-      backend::execute(cube, op::Gather{0}, inputs);
+      backend::execute(cube, op::Gather{0}, std::span(inputs).first(2));
+      backend::execute(cube, op::Scatter{0, op::ScatterMode::assign}, inputs);
       const auto kernels = full_client().kernels();
       for (auto i = before; i < kernels.size(); ++i) check_once(*kernels[i]);
     }
