@@ -8,6 +8,7 @@
 #include "bridge/expand.hpp"
 #include "cube/arg_reduce.hpp"
 #include "cube/arg_sort.hpp"
+#include "cube/cumulative.hpp"
 #include "cube/elementwise.hpp"
 #include "cube/gather.hpp"
 #include "cube/matmul/matmul.hpp"
@@ -98,7 +99,9 @@ backend::Values CubeBackend::execute(const op::Operation& op, backend::Inputs in
           [&](const op::ArgSort& o) {
             return units ? backend::Values(arg_sort(*this, o, input(0), types[0])) : host();
           },
-          [&](const op::Cumulative&) { return host(); },
+          [&](const op::Cumulative& o) {
+            return units ? backend::Values(cumulative(*this, o, input(0), types[0])) : host();
+          },
           [&](const op::Gather& o) {
             return units ? backend::Values(gather(*this, o, input(0), input(1), types[0])) : host();
           },

@@ -205,5 +205,16 @@ TEST_F(GpuLowering, Sorts) {
   }
 }
 
+TEST_F(GpuLowering, RunningTotals) {
+  for (const DType t : {DType::f64, DType::f32, DType::bf16, DType::i64, DType::u8}) {
+    for (const auto kind : {op::CumulativeKind::sum, op::CumulativeKind::prod, op::CumulativeKind::max,
+                            op::CumulativeKind::min}) {
+      check_plan(op::Cumulative{kind, 0}, {{t, {100000}}});
+      check_plan(op::Cumulative{kind, 0}, {{t, {10000, 100}}});
+      check_plan(op::Cumulative{kind, 1}, {{t, {100, 30}}});
+    }
+  }
+}
+
 }  // namespace
 }  // namespace strata::cube::test
