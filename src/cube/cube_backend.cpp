@@ -8,6 +8,7 @@
 #include "bridge/expand.hpp"
 #include "cube/arg_reduce.hpp"
 #include "cube/arg_sort.hpp"
+#include "cube/cross_entropy.hpp"
 #include "cube/cumulative.hpp"
 #include "cube/elementwise.hpp"
 #include "cube/gather.hpp"
@@ -116,8 +117,14 @@ backend::Values CubeBackend::execute(const op::Operation& op, backend::Inputs in
           [&](const op::Fft&) { return host(); },
           [&](const op::Attention&) { return host(); },
           [&](const op::AttentionGradient&) { return host(); },
-          [&](const op::CrossEntropy&) { return host(); },
-          [&](const op::CrossEntropyGradient&) { return host(); },
+          [&](const op::CrossEntropy& o) {
+            return units && inputs[0]->shape.product() > 0 ? cross_entropy(*this, o, inputs, types) : host();
+          },
+          [&](const op::CrossEntropyGradient& o) {
+            return units && types[0].shape.product() > 0
+                       ? backend::Values(cross_entropy_gradient(*this, o, inputs, types[0]))
+                       : host();
+          },
           [&](const op::Ctc&) { return host(); },
           [&](const op::CtcGradient&) { return host(); },
           [&](const op::Reshape& o) { return backend::Values(reshape(o, cube_ref(inputs[0]))); },

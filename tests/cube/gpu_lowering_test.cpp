@@ -216,5 +216,20 @@ TEST_F(GpuLowering, RunningTotals) {
   }
 }
 
+TEST_F(GpuLowering, CrossEntropies) {
+  for (const DType t : {DType::f64, DType::f32, DType::bf16}) {
+    for (const std::int64_t classes : {10, 4096}) {
+      for (const double smoothing : {0.0, 0.1}) {
+        const op::TensorType logits{t, {64, classes}}, target{DType::i64, {64}}, row{t, {64}},
+            log_sum{t == DType::f64 ? t : DType::f32, {64}}, weights{t, {classes}};
+        check_plan(op::CrossEntropy{smoothing}, {logits, target});
+        check_plan(op::CrossEntropy{smoothing}, {logits, target, weights});
+        check_plan(op::CrossEntropyGradient{smoothing}, {logits, target, log_sum, row});
+        check_plan(op::CrossEntropyGradient{smoothing}, {logits, target, log_sum, row, weights});
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace strata::cube::test
