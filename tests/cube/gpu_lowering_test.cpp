@@ -164,6 +164,14 @@ TEST_F(GpuLowering, ExtremaAndTheirPlaces) {
   }
 }
 
+TEST_F(GpuLowering, LinesBeyond32Bits) {
+  for (const std::int64_t length : {std::int64_t{1} << 31, std::int64_t{1} << 33}) {
+    check_plan(op::ArgReduce{op::ExtremumKind::min, 0}, {{DType::f32, {length}}});
+    check_plan(op::ArgSort{0}, {{DType::u8, {length}}});
+    check_plan(op::Cumulative{op::CumulativeKind::sum, 0}, {{DType::f32, {length}}});
+  }
+}
+
 TEST_F(GpuLowering, GathersAndScatters) {
   const Shape shape{30, 40};
   for (const DType t : {DType::f32, DType::bf16, DType::i64, DType::u8, DType::boolean}) {
