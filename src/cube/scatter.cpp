@@ -16,13 +16,21 @@ using kernel::Val;
 using kernel::Var;
 using op::ScatterMode;
 
+/// How the entries of a line are worked on. atomics: each by itself. runs: those of one target, side by side
+/// once sorted, by one unit. parts, then join: a unit does not go beyond the end of a chunk of places; what a
+/// run amounts to in each of its chunks is joined by a second kernel.
+enum class Stage : std::uint8_t { atomics, runs, parts, join };
+
 struct Form {
   DType dtype{}, index{};
   ScatterMode mode{};
-  bool shared = false;   ///< one line of indices serves all lines
-  bool atomics = false;  ///< else: entries in the order of their indices
+  Stage stage{};
+  bool shared = false;  ///< one line of indices serves all lines
   int units = 1;
 };
+
+/// Places of a chunk; longer runs are cut.
+constexpr std::int64_t chunk = 256;
 
 Scalar moved(DType t) { return t == DType::boolean ? Scalar::u8 : kernel::scalar_of(t); }
 
@@ -48,15 +56,20 @@ Val combine(ScatterMode mode, Val old, Val v) {
   return v;
 }
 
-/// One unit for each entry of the index: outer x entries x inner.
+/// One unit for each entry of the index: outer x entries x inner; to join, for each chunk of them.
 class Recorder {
  public:
   Recorder(kernel::Builder& b, const Form& form) : form_(form) {
     out_ = b.read_write("out", moved(form.dtype));
-    source_ = b.read("source", moved(form.dtype));
+    if (form.stage == Stage::parts) partials_ = b.write("partials", compute_scalar(form.dtype));
+    if (form.stage == Stage::join) {
+      partials_ = b.read("partials", compute_scalar(form.dtype));
+    } else {
+      source_ = b.read("source", moved(form.dtype));
+    }
     index_ = b.read("index", kernel::scalar_of(form.index));
-    if (!form.atomics) order_ = b.read("order", Scalar::i64);
-    check_ = b.read_write("check", Scalar::i64);
+    if (form.stage != Stage::atomics) order_ = b.read("order", Scalar::i64);
+    if (form.stage != Stage::join) check_ = b.read_write("check", Scalar::i64);
     const auto argument = [&](std::string_view name) { return b.scalar(name, Scalar::i64); };
     source_offset_ = argument("source_offset");
     index_offset_ = argument("index_offset");
@@ -65,15 +78,18 @@ class Recorder {
     total_ = argument("total");
     entries_ = argument("entries");
     inner_ = argument("inner");
+    chunks_ = argument("chunks");
   }
 
   void record() {
     const Val step = kernel::convert(kernel::cube_count_x(), Scalar::i64) * form_.units;
     kernel::for_(kernel::absolute_pos(), total_, step, [&](Val number) {
-      const Val row = number / inner_, outer = row / entries_;
+      const Val along = form_.stage == Stage::join ? chunks_ : entries_;
+      const Val row = number / inner_, outer = row / along;
       const Line line{outer, number - row * inner_};
-      const Val place = row - outer * entries_;
-      form_.atomics ? apply(line, place) : apply_run(line, place);
+      const Val place = row - outer * along;
+      if (form_.stage == Stage::atomics) return apply(line, place);
+      form_.stage == Stage::join ? join_run(line, place) : apply_run(line, place);
     });
   }
 
@@ -110,28 +126,74 @@ class Recorder {
     return order_.load(form_.shared ? place : at(line, place));
   }
 
-  /// Does the entries of equal index that begin (assign: end) at `place`, if any do.
+  Val index_in_order(const Line& line, Val place) const { return index_of(line, entry_at(line, place)); }
+
+  /// Does the run of entries of one target that begins (assign: ends) at `place`, if one does.
   void apply_run(const Line& line, Val place) const {
     const Val entry = entry_at(line, place), index = index_of(line, entry);
     const bool assigns = form_.mode == ScatterMode::assign;
     const Val beyond = assigns ? place + 1 : place - 1;
-    const Val is_end = assigns ? beyond == entries_ : beyond < 0;
-    const Val neighbour = index_of(line, entry_at(line, kernel::select(is_end, place, beyond)));
+    const Val at_edge = assigns ? beyond == entries_ : beyond < 0;
+    const Val neighbour = index_in_order(line, kernel::select(at_edge, place, beyond));
+    const Val first = at_edge | (neighbour != index);
     if_good(line, entry, index, [&] {
-      kernel::if_(is_end | (neighbour != index), [&] {
-        const Val to = target(line, index);
-        if (assigns) return out_.store(to, stored(line, entry));
-        const Val end = end_of_run(line, place, index);
-        const Var total(widen(out_.load(to), form_.dtype)), next(place);
-        const auto take = [&](int entries) {
-          std::vector<Val> values;
-          for (int k = 0; k < entries; ++k) values.push_back(value(line, entry_at(line, next.get() + k)));
-          for (const Val& v : values) total.set(combine(form_.mode, total, v));
-          next.set(next.get() + entries);
+      if (assigns) return kernel::if_(first, [&] { out_.store(target(line, index), stored(line, entry)); });
+      const Val opens = place % chunk == 0;
+      kernel::if_(form_.stage == Stage::parts ? first | opens : first, [&] {
+        const Val to = target(line, index), end = end_of_run(line, place, index);
+        const auto whole = [&] {
+          const Val total = combined(line, widen(out_.load(to), form_.dtype), place, end);
+          out_.store(to, narrow(total, form_.dtype));
         };
-        constexpr int in_flight = 4;
-        kernel::while_([&] { return next.get() + in_flight <= end; }, [&] { take(in_flight); });
-        kernel::while_([&] { return next.get() < end; }, [&] { take(1); });
+        if (form_.stage == Stage::runs) return whole();
+        const Val cut = (place / chunk + 1) * chunk;
+        kernel::if_(first & (end <= cut), whole, [&] {
+          const Val total = combined(line, value(line, entry), place + 1, kernel::min(end, cut));
+          partials_.store(partial(line, place / chunk, opens), total);
+        });
+      });
+    });
+  }
+
+  /// `start` combined with the entries at places [from, to), in order.
+  Val combined(const Line& line, Val start, Val from, Val to) const {
+    const Var total(start), next(from);
+    const auto take = [&](int entries) {
+      std::vector<Val> values;
+      for (int k = 0; k < entries; ++k) values.push_back(value(line, entry_at(line, next.get() + k)));
+      for (const Val& v : values) total.set(combine(form_.mode, total, v));
+      next.set(next.get() + entries);
+    };
+    constexpr int in_flight = 4;
+    kernel::while_([&] { return next.get() + in_flight <= to; }, [&] { take(in_flight); });
+    kernel::while_([&] { return next.get() < to; }, [&] { take(1); });
+    return total;
+  }
+
+  /// A chunk has at most two: of the run at its first place, and of one that begins later and goes on.
+  Val partial(const Line& line, Val of_chunk, Val opens) const {
+    const Val which = kernel::select(opens, index_constant(0), index_constant(1));
+    return ((line.outer * chunks_ + of_chunk) * 2 + which) * inner_ + line.inner;
+  }
+
+  /// Joins what the run that begins in this chunk and goes on beyond it amounts to, if there is one.
+  void join_run(const Line& line, Val of_chunk) const {
+    const Val begin = of_chunk * chunk, next = begin + chunk;
+    kernel::if_(next < entries_, [&] {
+      const Val index = index_in_order(line, next);
+      const Val before = index_in_order(line, kernel::max(begin - 1, 0));
+      const Val begins_here = (begin == 0) | (before != index);
+      const Val goes_on = index_in_order(line, next - 1) == index;
+      kernel::if_(begins_here & goes_on & in_range(index, extent_), [&] {
+        const Val to = target(line, index), end = end_of_run(line, next, index);
+        const Val opens = index_in_order(line, begin) == index;
+        const Val mine = partials_.load(partial(line, of_chunk, opens));
+        const Var total(combine(form_.mode, widen(out_.load(to), form_.dtype), mine));
+        kernel::for_(of_chunk + 1, (end + (chunk - 1)) / chunk, 1, [&](Val c) {
+          const Val rest =
+              partials_.load(partial(line, c, kernel::constant(kernel::make_type(Scalar::boolean), 1)));
+          total.set(combine(form_.mode, total, rest));
+        });
         out_.store(to, narrow(total, form_.dtype));
       });
     });
@@ -141,7 +203,7 @@ class Recorder {
   Val end_of_run(const Line& line, Val place, Val index) const {
     const auto holds = [&](Val p) {
       const Val inside = p < entries_;
-      return inside & (index_of(line, entry_at(line, kernel::select(inside, p, place))) == index);
+      return inside & (index_in_order(line, kernel::select(inside, p, place)) == index);
     };
     const Var last(place), step(index_constant(1));
     kernel::while_([&] { return holds(last.get() + step); },
@@ -159,14 +221,17 @@ class Recorder {
   }
 
   const Form& form_;
-  Buffer out_, source_, index_, order_, check_;
-  Val source_offset_, index_offset_, index_stride_, extent_, total_, entries_, inner_;
+  Buffer out_, partials_, source_, index_, order_, check_;
+  Val source_offset_, index_offset_, index_stride_, extent_, total_, entries_, inner_, chunks_;
 };
 
 kernel::Kernel build(const Form& form) {
-  const auto name = "scatter_" + std::string(op::name_of(form.mode)) + (form.shared ? "_rows_" : "_") +
-                    std::string(name_of(form.dtype));
-  kernel::Builder builder(name, {static_cast<std::uint32_t>(form.units), 1, 1});
+  std::string name = "scatter_" + std::string(op::name_of(form.mode));
+  if (form.shared) name += "_rows";
+  if (form.stage == Stage::parts) name += "_parts";
+  if (form.stage == Stage::join) name += "_join";
+  kernel::Builder builder(name + '_' + std::string(name_of(form.dtype)),
+                          {static_cast<std::uint32_t>(form.units), 1, 1});
   Recorder(builder, form).record();
   return builder.finish();
 }
@@ -176,10 +241,16 @@ KernelKey key_of(const Form& form) {
   h.add(form.dtype);
   h.add(form.index);
   h.add(form.mode);
+  h.add(form.stage);
   h.add(form.shared);
-  h.add(form.atomics);
   h.add(form.units);
   return h.key();
+}
+
+Stage stage_of(DType t, ScatterMode mode, std::int64_t entries) {
+  constexpr std::int64_t few = 4 * chunk;
+  if (has_atomics(t, mode)) return Stage::atomics;
+  return mode == ScatterMode::assign || entries <= few ? Stage::runs : Stage::parts;
 }
 
 /// Whether the index is the same along every axis but `axis`.
@@ -198,34 +269,53 @@ CubeRef scatter(CubeBackend& backend, const op::Scatter& op, const CubeRef& x, c
   const auto out = backend.copy(*x);
   const auto total = index->shape.product(), entries = index->shape[op.axis];
   if (total == 0 || type.shape.product() == 0) return out;
-  Form form{type.dtype, index->dtype, op.mode};
+  Form form{type.dtype, index->dtype, op.mode, stage_of(type.dtype, op.mode, entries)};
   form.shared = is_shared(index->view(), op.axis);
-  form.atomics = has_atomics(type.dtype, op.mode);
   form.units = backend.target().units;
   const auto line = [&] {
     return backend.view(*index, {{entries}, {index->strides[op.axis]}, index->offset});
   };
   const CubeRef indices = form.shared ? line() : backend.contiguous(index);
   const CubeRef values = backend.contiguous(source);
-  std::vector<runtime::BufferRef> buffers{out->buffer, values->buffer, indices->buffer};
   std::int64_t inner = 1;
   for (int i = op.axis + 1; i < index->shape.rank(); ++i) inner *= index->shape[i];
-  if (!form.atomics) {
-    const op::ArgSort sort{form.shared ? 0 : op.axis};
-    buffers.push_back(
-        backend.contiguous(arg_sort(backend, sort, indices, {DType::i64, indices->shape}))->buffer);
+  const auto chunks = ceil_div(entries, chunk), outer = total / (entries * inner);
+
+  const auto launch = [&](std::int64_t tasks, std::span<const runtime::BufferRef> buffers,
+                          runtime::CheckRef check) {
+    const std::int64_t scalars[] = {values->offset,
+                                    indices->offset,
+                                    form.shared ? indices->strides[0] : 0,
+                                    x->shape[op.axis],
+                                    tasks,
+                                    entries,
+                                    inner,
+                                    chunks};
+    const auto cubes = std::min(ceil_div(tasks, form.units), most_cubes);
+    backend.launch(backend.kernels().get(key_of(form), [&] { return build(form); }),
+                   {static_cast<std::uint32_t>(cubes), 1, 1}, buffers, scalars, std::move(check));
+  };
+  const auto check = index_check(backend, "scatter", op.axis, backend::type_of(*x), index);
+  std::vector<runtime::BufferRef> buffers{out->buffer, values->buffer, indices->buffer};
+  if (form.stage == Stage::atomics) {
+    launch(total, buffers, check);
+    return out;
   }
-  const std::int64_t scalars[] = {values->offset,
-                                  indices->offset,
-                                  form.shared ? indices->strides[0] : 0,
-                                  x->shape[op.axis],
-                                  total,
-                                  entries,
-                                  inner};
-  const auto cubes = std::min(ceil_div(total, form.units), most_cubes);
-  backend.launch(backend.kernels().get(key_of(form), [&] { return build(form); }),
-                 {static_cast<std::uint32_t>(cubes), 1, 1}, buffers, scalars,
-                 index_check(backend, "scatter", op.axis, backend::type_of(*x), index));
+  const op::ArgSort sort{form.shared ? 0 : op.axis};
+  const auto order =
+      backend.contiguous(arg_sort(backend, sort, indices, {DType::i64, indices->shape}))->buffer;
+  buffers.push_back(order);
+  if (form.stage == Stage::runs) {
+    launch(total, buffers, check);
+    return out;
+  }
+  const DType wide = type.dtype == DType::f16 || type.dtype == DType::bf16 ? DType::f32 : type.dtype;
+  const auto partials = backend.allocate({wide, {outer, chunks, 2, inner}})->buffer;
+  buffers.insert(buffers.begin() + 1, partials);
+  launch(total, buffers, check);
+  form.stage = Stage::join;
+  const runtime::BufferRef joined[] = {out->buffer, partials, indices->buffer, order};
+  launch(outer * chunks * inner, joined, {});
   return out;
 }
 

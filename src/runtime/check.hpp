@@ -1,9 +1,9 @@
 /// What a kernel finds wrong with its data, for launches that nobody waits for.
 ///
 /// A launch with a check writes to a word that the host sees too. Until the host has waited for the device,
-/// what the launch wrote, and all that later launches compute from it, is in *doubt*: buffers carry the checks
-/// that are open. Whoever reads waits anyway; then the word is looked at, and a check that failed becomes the
-/// buffer's error.
+/// what the launch wrote, and all that later launches compute from it, is in *doubt*: buffers carry the
+/// checks that are open. Whoever reads waits anyway; then the word is looked at, and a check that failed
+/// becomes the buffer's error.
 #pragma once
 
 #include <cstddef>

@@ -23,8 +23,7 @@ void Client::close_checks(Buffer& buffer, const Download& download) {
 std::size_t Client::pass_doubts(const Launch& launch) {
   Doubts doubts;
   for (const auto& buffer : launch.buffers) add_doubts(doubts, buffer->doubts_);
-  if (launch.check)
-    add_doubts(doubts, std::make_shared<const std::vector<CheckRef>>(1, launch.check));
+  if (launch.check) add_doubts(doubts, std::make_shared<const std::vector<CheckRef>>(1, launch.check));
   if (!doubts) return 0;
   const auto& memories = launch.program->ir().memories;
   for (std::size_t i = 0; i < launch.buffers.size(); ++i) {

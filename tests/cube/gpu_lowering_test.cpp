@@ -182,6 +182,7 @@ TEST_F(GpuLowering, GathersAndScatters) {
                               op::ScatterMode::max, op::ScatterMode::min}) {
         if (t == DType::boolean && mode != op::ScatterMode::assign) continue;
         check_plan(op::Scatter{0, mode}, {{t, {7, 40}}, {index, shape}, {t, shape}});
+        if (t == DType::f32) check_plan(op::Scatter{0, mode}, {{t, {7}}, {index, {5000}}, {t, {5000}}});
       }
     }
   }
