@@ -14,15 +14,17 @@ using kernel::Buffer;
 using kernel::Scalar;
 using kernel::Val;
 
-/// Loads in flight of a unit.
-constexpr int steps = 4;
-
 struct Form {
   DType dtype{}, index{};
   bool whole_rows = false;  ///< one index for each row of the result
   int lanes = 1;            ///< of whole rows
   int rank = 1;
   int units_x = 1, units_y = 1;
+  int loads = 1;  ///< in flight of a unit
+
+  /// Elements that the units of a row move by one load each, and all in all.
+  std::int64_t step() const { return std::int64_t{units_x} * lanes; }
+  std::int64_t segment() const { return step() * loads; }
 };
 
 /// Strides over the result's collapsed space.
@@ -64,40 +66,52 @@ class Recorder {
   }
 
  private:
-  std::int64_t step() const { return std::int64_t{form_.units_x} * form_.lanes; }
-
   Val start(Val row, const std::vector<Val>& strides) const {
     const auto outer = static_cast<std::size_t>(form_.rank - 1);
     if (outer == 0) return index_constant(0);
     return offset_of(row, std::span(extents_).subspan(1, outer - 1), std::span(strides).first(outer));
   }
-  Val index_at(Val at, Val number) const {
-    return checked_index(check_, kernel::convert(index_.load(at), Scalar::i64), extent_, number);
-  }
+  Val index_at(Val at) const { return kernel::convert(index_.load(at), Scalar::i64); }
 
   void record_row(Val row, Val segment) const {
     const Val columns = extents_.back(), out = row * columns;
     const Val x = x_offset_ + start(row, x_strides_), index = index_offset_ + start(row, index_strides_);
-    const Val begin = segment * (step() * steps);
+    const Val begin = segment * form_.segment();
     const Val mine = begin + kernel::convert(kernel::unit_x(), Scalar::i64) * form_.lanes;
-    const Val shared = form_.whole_rows ? x + index_at(index, out) * axis_stride_ : Val{};
-    const auto place = [&](Val i) {
-      if (form_.lanes > 1) return shared + i;
-      if (form_.whole_rows) return shared + i * x_strides_.back();
-      return x + index_at(index + i * index_strides_.back(), out + i) * axis_stride_ + i * x_strides_.back();
+    const Val shared =
+        form_.whole_rows ? x + checked_index(check_, index_at(index), extent_, out) * axis_stride_ : Val{};
+    const auto sources = [&](const std::vector<Val>& places) {
+      std::vector<Val> at;
+      if (form_.whole_rows) {
+        for (const Val& i : places) at.push_back(shared + (form_.lanes > 1 ? i : i * x_strides_.back()));
+        return at;
+      }
+      for (const Val& i : places) at.push_back(index_at(index + i * index_strides_.back()));
+      for (std::size_t k = 0; k < at.size(); ++k) {  // once all are on their way
+        const Val i = places[k], good = checked_index(check_, at[k], extent_, out + i);
+        at[k] = x + good * axis_stride_ + i * x_strides_.back();
+      }
+      return at;
     };
     const std::uint8_t flags = form_.lanes > 1 ? kernel::aligned : kernel::no_flags;
     const auto load = [&](Val at) { return x_.load(at, form_.lanes, {.flags = flags}); };
     const auto store = [&](Val i, Val v) { out_.store(out + i, v, {.flags = flags}); };
+    // Beyond the end of the row the last elements are loaded again, and not stored.
+    const auto move = [&](bool whole) {
+      std::vector<Val> to, from, values;
+      for (int k = 0; k < form_.loads; ++k) to.push_back(mine + k * form_.step());
+      for (const Val& i : to) from.push_back(whole ? i : kernel::min(i, columns - form_.lanes));
+      for (const Val& at : sources(from)) values.push_back(load(at));
+      for (std::size_t k = 0; k < to.size(); ++k) {
+        if (whole) {
+          store(to[k], values[k]);
+        } else {
+          kernel::if_(to[k] < columns, [&] { store(to[k], values[k]); });
+        }
+      }
+    };
     kernel::if_(
-        begin + step() * steps <= columns,
-        [&] {
-          std::vector<Val> at, values;
-          for (int k = 0; k < steps; ++k) at.push_back(place(mine + k * step()));
-          for (const Val& a : at) values.push_back(load(a));
-          for (int k = 0; k < steps; ++k) store(mine + k * step(), values[static_cast<std::size_t>(k)]);
-        },
-        [&] { kernel::for_(mine, columns, step(), [&](Val i) { store(i, load(place(i))); }); });
+        begin + form_.segment() <= columns, [&] { move(true); }, [&] { move(false); });
   }
 
   const Form& form_;
@@ -120,11 +134,13 @@ Form form_of(const Target& target, DType dtype, DType index, const Nest& nest, c
   const auto power = [](std::int64_t n) {
     return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(n)));
   };
+  constexpr int most_loads = 4;
   const std::int64_t along = ceil_div(nest.extents.back(), form.lanes),
                      line = form.lanes > 1 ? 8 : plane_size;
-  const auto units = std::max(power(ceil_div(along, steps)), std::min(power(along), line));
+  const auto units = std::max(power(ceil_div(along, most_loads)), std::min(power(along), line));
   form.units_x = static_cast<int>(std::min<std::int64_t>(units, target.units));
   form.units_y = target.units / form.units_x;
+  form.loads = static_cast<int>(std::min<std::int64_t>(most_loads, ceil_div(along, form.units_x)));
   return form;
 }
 
@@ -142,7 +158,7 @@ KernelKey key_of(const Form& form) {
   h.add(form.dtype);
   h.add(form.index);
   h.add(form.whole_rows);
-  for (int v : {form.lanes, form.rank, form.units_x, form.units_y}) h.add(v);
+  for (int v : {form.lanes, form.rank, form.units_x, form.units_y, form.loads}) h.add(v);
   return h.key();
 }
 
@@ -170,7 +186,7 @@ CubeRef gather(CubeBackend& backend, const op::Gather& op, const CubeRef& x, con
   const Form form = form_of(backend.target(), type.dtype, index->dtype, nest, view, axis_stride);
 
   const auto rows = collapsed.rows();
-  const auto segments = ceil_div(collapsed.inner_extent(), std::int64_t{form.units_x} * form.lanes * steps);
+  const auto segments = ceil_div(collapsed.inner_extent(), form.segment());
   const auto tasks = ceil_div(rows, form.units_y) * segments;
   std::vector<std::int64_t> scalars{view.offset, index->offset, x->shape[op.axis], axis_stride, tasks,
                                     segments,    rows};

@@ -158,11 +158,12 @@ class Recorder {
   /// `start` combined with the entries at places [from, to), in order.
   Val combined(const Line& line, Val start, Val from, Val to) const {
     const Var total(start), next(from);
-    const auto take = [&](int entries) {
-      std::vector<Val> values;
-      for (int k = 0; k < entries; ++k) values.push_back(value(line, entry_at(line, next.get() + k)));
+    const auto take = [&](int count) {
+      std::vector<Val> entries, values;
+      for (int k = 0; k < count; ++k) entries.push_back(entry_at(line, next.get() + k));
+      for (const Val& entry : entries) values.push_back(value(line, entry));
       for (const Val& v : values) total.set(combine(form_.mode, total, v));
-      next.set(next.get() + entries);
+      next.set(next.get() + count);
     };
     constexpr int in_flight = 4;
     kernel::while_([&] { return next.get() + in_flight <= to; }, [&] { take(in_flight); });

@@ -33,7 +33,7 @@ TEST_F(Gather, ElementsOfEveryDtypeAlongEveryAxis) {
 
 TEST_F(Gather, WholeRows) {
   for (const DType t : all_dtypes) {
-    for (const std::int64_t width : {3, 16, 64, 1000}) {
+    for (const std::int64_t width : {3, 16, 64, 192, 1000}) {
       agrees(op::Gather{0},
              {{tied_data(t, {6, width})}, {indices(DType::i64, {9, 1}, 6), {expand({9, width})}}});
     }
