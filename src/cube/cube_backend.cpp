@@ -6,10 +6,16 @@
 
 #include "base/detached.hpp"
 #include "bridge/expand.hpp"
+#include "cube/arg_reduce.hpp"
+#include "cube/arg_sort.hpp"
+#include "cube/cross_entropy.hpp"
+#include "cube/cumulative.hpp"
 #include "cube/elementwise.hpp"
+#include "cube/gather.hpp"
 #include "cube/matmul/matmul.hpp"
 #include "cube/normalise.hpp"
 #include "cube/reduce.hpp"
+#include "cube/scatter.hpp"
 #include "cube/transpose.hpp"
 #include "strata/error.hpp"
 #include "trace/span.hpp"
@@ -78,6 +84,8 @@ backend::Values CubeBackend::execute(const op::Operation& op, backend::Inputs in
   };
   if (expands(op, inputs)) return backend::Values(bridge::expand(op, inputs));
   const auto host = [&] { return on_host(op, inputs, types); };
+  const auto input = [&](std::size_t i) { return cube_ref(inputs[i]); };
+  const bool units = target_.units > 1;
   const auto input_view = [&] { return static_cast<const CubeValue&>(*inputs[0]).view(); };
   return std::visit(
       op::Overload{
@@ -87,11 +95,22 @@ backend::Values CubeBackend::execute(const op::Operation& op, backend::Inputs in
           [&](const op::Flip& o) { return layout(op::flipped(input_view(), o)); },
           [&](const op::Unfold& o) { return layout(op::unfolded(input_view(), o)); },
           [&](const op::SliceAssign& o) { return backend::Values(slice_assign(o, inputs, types[0])); },
-          [&](const op::ArgReduce&) { return host(); },
-          [&](const op::ArgSort&) { return host(); },
-          [&](const op::Cumulative&) { return host(); },
-          [&](const op::Gather&) { return host(); },
-          [&](const op::Scatter&) { return host(); },
+          [&](const op::ArgReduce& o) {
+            return units ? backend::Values(arg_reduce(*this, o, input(0), types[0])) : host();
+          },
+          [&](const op::ArgSort& o) {
+            return units ? backend::Values(arg_sort(*this, o, input(0), types[0])) : host();
+          },
+          [&](const op::Cumulative& o) {
+            return units ? backend::Values(cumulative(*this, o, input(0), types[0])) : host();
+          },
+          [&](const op::Gather& o) {
+            return units ? backend::Values(gather(*this, o, input(0), input(1), types[0])) : host();
+          },
+          [&](const op::Scatter& o) {
+            return units ? backend::Values(scatter(*this, o, input(0), input(1), input(2), types[0]))
+                         : host();
+          },
           [&](const op::Conv&) { return host(); },
           [&](const op::Pool&) { return host(); },
           [&](const op::Linalg&) { return host(); },
@@ -99,8 +118,14 @@ backend::Values CubeBackend::execute(const op::Operation& op, backend::Inputs in
           [&](const op::Fft&) { return host(); },
           [&](const op::Attention&) { return host(); },
           [&](const op::AttentionGradient&) { return host(); },
-          [&](const op::CrossEntropy&) { return host(); },
-          [&](const op::CrossEntropyGradient&) { return host(); },
+          [&](const op::CrossEntropy& o) {
+            return units && inputs[0]->shape.product() > 0 ? cross_entropy(*this, o, inputs, types) : host();
+          },
+          [&](const op::CrossEntropyGradient& o) {
+            return units && types[0].shape.product() > 0
+                       ? backend::Values(cross_entropy_gradient(*this, o, inputs, types[0]))
+                       : host();
+          },
           [&](const op::Ctc&) { return host(); },
           [&](const op::CtcGradient&) { return host(); },
           [&](const op::Softmax&) { return execute_rows(*this, op, inputs); },
@@ -284,12 +309,13 @@ CubeRef CubeBackend::reduce(const op::Reduce& op, const CubeRef& input, const op
 }
 
 void CubeBackend::launch(const Program& program, std::array<std::uint32_t, 3> cubes,
-                         std::span<const runtime::BufferRef> buffers, std::span<const std::int64_t> scalars) {
+                         std::span<const runtime::BufferRef> buffers, std::span<const std::int64_t> scalars,
+                         runtime::CheckRef check) {
   if (planning_) {
     planning_->push_back({program.ir->name, program.ir, cubes});
     return;
   }
-  client_.launch(program.handle, cubes, buffers, scalars);
+  client_.launch(program.handle, cubes, buffers, scalars, std::move(check));
 }
 
 std::vector<PlannedLaunch> CubeBackend::plan(const op::Operation& op,

@@ -62,12 +62,14 @@ class CubeBackend final : public backend::Backend {
   CubeRef view(const CubeValue& value, const op::View& layout);
   /// `value` itself when it is row-major without gaps, else a copy that is.
   CubeRef contiguous(const CubeRef& value);
-  /// Queues one launch; `buffers` in the order of the kernel's global memories.
+  /// The elements of `value`, row-major, in memory that nobody else sees.
+  CubeRef copy(const CubeValue& value);
+  /// Queues one launch; `buffers` in the order of the kernel's global memories, to which a check adds one.
   void launch(const Program& program, std::array<std::uint32_t, 3> cubes,
-              std::span<const runtime::BufferRef> buffers, std::span<const std::int64_t> scalars);
+              std::span<const runtime::BufferRef> buffers, std::span<const std::int64_t> scalars,
+              runtime::CheckRef check = {});
 
  private:
-  CubeRef copy(const CubeValue& value);
   /// A large transposed operand is copied by tiles first: element-wise kernels would gather it line by line.
   CubeRef near_row_major(CubeRef value);
   void run_elementwise(const Block& block, std::span<const CubeRef> inputs, std::span<const CubeRef> outputs);

@@ -4,10 +4,8 @@
 #include <atomic>
 #include <cstdint>
 
-#include <fmt/format.h>
-
 #include "flex/value.hpp"
-#include "strata/error.hpp"
+#include "op/index.hpp"
 
 namespace strata::flex {
 
@@ -30,10 +28,7 @@ class IndexCheck {
                     F&& index_at) const {
     const auto position = first_bad_.load(std::memory_order_relaxed);
     if (position == none) return;
-    throw IndexError(
-        fmt::format("[{}] index {} is not in 0..{}, the range of axis {} (inputs: {}, {}; device: {})", op,
-                    index_at(position), extent_ - 1, axis, x.type().to_string(), index.type().to_string(),
-                    x.backend.name()));
+    throw op::index_error(op, index_at(position), axis, x.type(), index.type(), x.backend.name());
   }
 
  private:

@@ -5,6 +5,8 @@
 #include <limits>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "flex/elementwise.hpp"
 #include "flex/index_check.hpp"
 #include "flex/kernels.hpp"

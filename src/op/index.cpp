@@ -40,6 +40,13 @@ std::string_view name_of(ScatterMode m) {
   return names[static_cast<int>(m)];
 }
 
+IndexError index_error(std::string_view op, std::int64_t index, int axis, const TensorType& x,
+                       const TensorType& given, std::string_view device) {
+  return IndexError(
+      fmt::format("[{}] index {} is not in 0..{}, the range of axis {} (inputs: {}, {}; device: {})", op,
+                  index, x.shape[axis] - 1, axis, x.to_string(), given.to_string(), device));
+}
+
 TensorTypes infer(const Gather& op, const Site& site) {
   require_index(site, op.axis);
   TensorType out{site.inputs[0].dtype, site.inputs[1].shape};

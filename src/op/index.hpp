@@ -5,6 +5,7 @@
 
 #include "op/common.hpp"
 #include "strata/detail/kinds.hpp"
+#include "strata/error.hpp"
 
 namespace strata::op {
 
@@ -29,6 +30,10 @@ struct SliceAssign {
   Dims start, stop, step;
   bool operator==(const SliceAssign&) const = default;
 };
+
+/// For an entry `index` of a tensor of type `given` that is outside `axis` of one of type `x`.
+IndexError index_error(std::string_view op, std::int64_t index, int axis, const TensorType& x,
+                       const TensorType& given, std::string_view device);
 
 TensorTypes infer(const Gather&, const Site&);
 TensorTypes infer(const Scatter&, const Site&);

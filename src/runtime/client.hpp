@@ -3,7 +3,8 @@
 /// `DSD-<device>`.
 ///
 /// A failure *taints* the buffers it would have written: later launches that read one of them are skipped and
-/// taint their own outputs with the same error, reads throw it, everything else goes on.
+/// taint their own outputs with the same error, reads throw it, everything else goes on. Failures that only
+/// the kernel can see reach buffers as doubts; see check.hpp.
 #pragma once
 
 #include <array>
@@ -20,6 +21,7 @@
 #include "kernel/hash.hpp"
 #include "kernel/ir.hpp"
 #include "kernel/traits.hpp"
+#include "runtime/check.hpp"
 #include "strata/detail/value.hpp"
 #include "strata/future.hpp"
 
@@ -60,6 +62,7 @@ class Buffer {
   void* data_ = nullptr;
   std::size_t taken_ = 0;  // what the pool really gave
   std::exception_ptr error_;
+  Doubts doubts_;
   std::weak_ptr<backend::Ref<Buffer>> lent_;  // alive while a reader shares the memory
   Buffer* next_returned_ = nullptr;
 };
@@ -88,6 +91,7 @@ struct Launch {
   std::vector<BufferRef>
       buffers;  ///< one per global memory of the kernel; its `written` flags say which are outputs
   std::vector<std::int64_t> scalars;  ///< one per scalar parameter: its bits
+  CheckRef check{};                   ///< its word is one more memory, the last: i64 x 1
 };
 
 /// Work of the host on device memory: for operations that a device has no kernel for.
@@ -108,7 +112,8 @@ class Client {
  public:
   /// The memory of the buffers that came back last went with the derived client.
   virtual ~Client() {
-    collect_returned([](void*, std::size_t) {});
+    // A buffer's doubts may hold the last reference to another.
+    while (returned_.load(std::memory_order_relaxed)) collect_returned([](void*, std::size_t) {});
   }
   virtual const DeviceProperties& properties() const = 0;
   virtual Counters counters() const = 0;
@@ -125,9 +130,12 @@ class Client {
   virtual void precompile(std::span<const ProgramRef> programs) = 0;
   virtual void launch(Launch launch) = 0;
   void launch(ProgramRef program, std::array<std::uint32_t, 3> cubes, std::span<const BufferRef> buffers,
-              std::span<const std::int64_t> scalars) {
-    launch(Launch{
-        std::move(program), cubes, {buffers.begin(), buffers.end()}, {scalars.begin(), scalars.end()}});
+              std::span<const std::int64_t> scalars, CheckRef check = {}) {
+    launch(Launch{std::move(program),
+                  cubes,
+                  {buffers.begin(), buffers.end()},
+                  {scalars.begin(), scalars.end()},
+                  std::move(check)});
   }
   /// Runs in order with the launches.
   virtual void host_call(HostCall call) = 0;
@@ -171,6 +179,15 @@ class Client {
   static std::size_t& taken_of(Buffer& b) { return b.taken_; }
   static std::exception_ptr& error_of(Buffer& b) { return b.error_; }
   static std::weak_ptr<BufferRef>& lent_of(Buffer& b) { return b.lent_; }
+  static const Doubts& doubts_of(const Buffer& b) { return b.doubts_; }
+  /// Takes over the outcome of closed checks; false when the buffer has an error.
+  static bool believed(Buffer& buffer);
+  /// Gives the buffer this error, unless it has one.
+  static void refuse(Buffer& buffer, const std::exception_ptr& error);
+  /// Decides all doubts of the buffer. The device has finished what it was given.
+  static void close_checks(Buffer& buffer, const Download& download);
+  /// After a launch: its outputs are as doubtful as all that it saw. Returns by how many checks.
+  static std::size_t pass_doubts(const Launch& launch);
 
  private:
   std::atomic<Buffer*> returned_{nullptr};

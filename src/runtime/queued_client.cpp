@@ -30,6 +30,7 @@ QueuedClient::QueuedClient(DeviceProperties properties, std::size_t memory_limit
                            std::unique_ptr<MemorySource> memory)
     : properties_(std::move(properties)),
       pool_(memory_limit, std::move(memory)),
+      check_words_(std::make_shared<CheckWords>([this](std::size_t words) { return check_memory(words); })),
       executor_(std::in_place, "DSD-" + properties_.device, Stage::downstream) {}
 
 Counters QueuedClient::counters() const {
@@ -97,7 +98,7 @@ Future<std::shared_ptr<const std::byte>> QueuedClient::read(BufferRef buffer) {
       trace::Span span("runtime", "read");
       span.field("bytes", buffer->bytes());
       try {
-        if (error_of(*buffer)) std::rethrow_exception(error_of(*buffer));
+        require(*buffer);
         result = download(buffer);
       } catch (...) {
         error = std::current_exception();
@@ -163,7 +164,7 @@ void QueuedClient::run(const HostCall& call) noexcept {
   std::exception_ptr error;
   try {
     for (const auto& buffer : call.inputs) {
-      if (error_of(*buffer)) std::rethrow_exception(error_of(*buffer));
+      require(*buffer);
       bind(*buffer);
     }
     for (const auto& buffer : call.outputs) {
@@ -176,14 +177,36 @@ void QueuedClient::run(const HostCall& call) noexcept {
     error = std::current_exception();
   }
   for (const auto& buffer : call.outputs) {
-    if (error && !error_of(*buffer)) error_of(*buffer) = error;
+    if (error) refuse(*buffer, error);
   }
+}
+
+std::shared_ptr<std::int64_t> QueuedClient::check_memory(std::size_t words) {
+  return {new std::int64_t[words], [](const std::int64_t* p) { delete[] p; }};
+}
+
+void QueuedClient::wait() {
+  finish();
+  check_words_->waited();
+}
+
+void QueuedClient::open(Check& check) {
+  if (check_words_->run_short()) wait();
+  check.open(check_words_->take(), ++checks_);
+}
+
+void QueuedClient::require(Buffer& buffer) {
+  if (believed(buffer) && doubts_of(buffer)) {
+    wait();
+    close_checks(buffer, [this](const BufferRef& b) { return download(b); });
+  }
+  if (error_of(buffer)) std::rethrow_exception(error_of(buffer));
 }
 
 template <class F>
 auto QueuedClient::with_bound(const Launch& launch, F&& f) {
   const auto& ir = launch.program->ir();
-  const auto count = launch.buffers.size();
+  const auto buffers = launch.buffers.size(), count = buffers + (launch.check ? 1 : 0);
   if (count != ir.buffer_count() || launch.scalars.size() != ir.scalars.size()) {
     throw LaunchError(fmt::format("[launch] kernel {} takes {} buffers and {} scalars, got {} and {}",
                                   ir.name, ir.buffer_count(), ir.scalars.size(), count,
@@ -202,11 +225,16 @@ auto QueuedClient::with_bound(const Launch& launch, F&& f) {
   std::vector<std::int64_t> many_lengths(many_data.size());
   void** const data = count > usual ? many_data.data() : few_data.data();
   std::int64_t* const lengths = count > usual ? many_lengths.data() : few_lengths.data();
-  for (std::size_t i = 0; i < count; ++i) {
+  for (std::size_t i = 0; i < buffers; ++i) {
     Buffer& buffer = *launch.buffers[i];
     if (ir.memories[i].written) before_write(buffer);
     data[i] = bind(buffer);
     lengths[i] = static_cast<std::int64_t>(buffer.bytes() / kernel::size_of(ir.memories[i].scalar));
+  }
+  if (launch.check) {
+    open(*launch.check);
+    data[buffers] = launch.check->word();
+    lengths[buffers] = 1;
   }
   if (faults_.launch_fails(ir.name)) {
     throw LaunchError(fmt::format("[launch] kernel {} failed on purpose", ir.name));
@@ -219,15 +247,17 @@ void QueuedClient::run(const Launch& launch) noexcept {
   const auto taint_outputs = [&](const std::exception_ptr& error) {
     for (std::size_t i = 0; i < launch.buffers.size(); ++i) {
       const bool output = i >= ir.memories.size() || ir.memories[i].written;
-      if (output && !error_of(*launch.buffers[i])) error_of(*launch.buffers[i]) = error;
+      if (output) refuse(*launch.buffers[i], error);
     }
   };
   for (const auto& buffer : launch.buffers) {
-    if (error_of(*buffer)) return taint_outputs(error_of(*buffer));
+    if (!believed(*buffer)) return taint_outputs(error_of(*buffer));
   }
   try {
     with_bound(launch, [&](const Bound& bound) { execute(bound); });
     launches_.fetch_add(1, std::memory_order_relaxed);
+    if (pass_doubts(launch) <= most_doubts) return;
+    for (const auto& buffer : launch.buffers) require(*buffer);
   } catch (const OutOfMemoryError& e) {
     taint_outputs(std::make_exception_ptr(OutOfMemoryError(e.what() + described(launch))));
   } catch (const CompileError& e) {
@@ -255,9 +285,7 @@ std::vector<double> QueuedClient::time(const Launch& launch, int repetitions, in
 
 std::vector<double> QueuedClient::run_timed(const Launch& launch, int repetitions, int batch) {
   const trace::Suspend quiet;
-  for (const auto& buffer : launch.buffers) {
-    if (error_of(*buffer)) std::rethrow_exception(error_of(*buffer));
-  }
+  for (const auto& buffer : launch.buffers) require(*buffer);
   auto seconds = with_bound(launch, [&](const Bound& bound) { return measure(bound, repetitions, batch); });
   probe_launches_.fetch_add(static_cast<std::uint64_t>(repetitions) * static_cast<std::uint64_t>(batch),
                             std::memory_order_relaxed);
@@ -271,7 +299,7 @@ Future<void> QueuedClient::sync_async() {
     collect();
     auto error = executor_->take_error();
     try {
-      finish();
+      wait();
     } catch (...) {
       if (!error) error = std::current_exception();
     }

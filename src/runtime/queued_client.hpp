@@ -61,6 +61,8 @@ class QueuedClient : public Client {
   virtual void before_write(Buffer&) {}
   /// Waits for the device; throws when it failed as a whole.
   virtual void finish() {}
+  /// Memory for words of checks: both the device and the host reach it.
+  virtual std::shared_ptr<std::int64_t> check_memory(std::size_t words);
 
   // ---- on any thread
 
@@ -75,6 +77,7 @@ class QueuedClient : public Client {
 
  private:
   static constexpr std::size_t program_capacity = 4096;
+  static constexpr std::size_t most_doubts = 256;  ///< of one buffer; beyond them launches wait
   static constexpr std::size_t eager_bytes = std::size_t{256} << 10;  ///< a write worth waking the device for
 
   struct HashOfHash {
@@ -83,6 +86,11 @@ class QueuedClient : public Client {
 
   void reserve(Buffer& buffer);
   void collect();
+  void wait();
+  /// Gives the check of a launch its word.
+  void open(Check& check);
+  /// Waits where the buffer is in doubt; throws its error.
+  void require(Buffer& buffer);
   void run(const Launch& launch) noexcept;
   void run(const HostCall& call) noexcept;
   std::vector<double> run_timed(const Launch& launch, int repetitions, int batch);
@@ -94,6 +102,8 @@ class QueuedClient : public Client {
   Faults faults_;
   MemoryPool pool_;
   StoredProgram::Counts program_counts_;
+  const std::shared_ptr<CheckWords> check_words_;  ///< outlives this: checks hold on to it
+  std::uint64_t checks_ = 0;                       ///< opened so far
   std::atomic<std::uint64_t> host_calls_{0}, launches_{0}, probe_launches_{0};
   std::atomic<std::uint64_t> bytes_in_use_{0}, bytes_reserved_{0}, bytes_peak_{0};
 

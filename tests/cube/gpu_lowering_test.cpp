@@ -5,10 +5,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "codegen/compiler.hpp"
 #include "cube/elementwise.hpp"
 #include "cube/normalise.hpp"
+#include "cube/harness.hpp"
 #include "cube/reduce.hpp"
 #include "cube/targets.hpp"
 #include "cube/transpose.hpp"
@@ -54,6 +56,30 @@ class GpuLowering : public ::testing::Test {
   void check_elementwise(const Block& block, std::vector<op::View> inputs) const {
     const std::vector<op::View> outputs(block.outputs.size(), dense(block.space()));
     check(build_elementwise(block, plan_elementwise(gpu_target(), block, inputs, outputs).form));
+  }
+  /// Every kernel of an operation on a GPU with full cubes.
+  void check_plan(const op::Operation& op, std::vector<op::TensorType> inputs) const {
+    for (const auto& launch : full_cubes().plan(op, inputs)) {
+      ASSERT_NE(launch.ir, nullptr) << launch.kernel_name;
+      check_once(*launch.ir);
+    }
+  }
+  /// For kernels that live on in a cache.
+  void check_once(const kernel::Kernel& k) const {
+    static std::set<const kernel::Kernel*> seen;
+    if (seen.insert(&k).second) check(k);
+  }
+  static InterpretedClient& full_client() {
+    static auto* const client = [] {
+      auto properties = gpu_properties();
+      properties.max_units = 1024;
+      return new InterpretedClient(properties);
+    }();
+    return *client;
+  }
+  static CubeBackend& full_cubes() {
+    static auto* const backend = new CubeBackend(full_client());
+    return *backend;
   }
   static op::View dense(const Shape& shape) { return {shape, op::contiguous_strides(shape), 0}; }
 
@@ -135,6 +161,92 @@ TEST_F(GpuLowering, RowsOfSoftmaxAndNorms) {
       const op::TensorType x{t, {9, n}};
       check(build_rows(plan_rows(gpu_target(), op::Softmax{1, n == 300}, x, 0)));
       check(build_rows(plan_rows(gpu_target(), op::Norm{op::NormKind::layer, 1e-5}, x, 2)));
+    }
+  }
+}
+
+TEST_F(GpuLowering, ExtremaAndTheirPlaces) {
+  for (const DType t : {DType::f32, DType::bf16, DType::i64, DType::u8, DType::boolean}) {
+    for (const Shape& shape : {Shape{5000, 64}, Shape{3, 100000}, Shape{100000, 3}}) {
+      for (int axis = 0; axis < 2; ++axis) {
+        check_plan(op::ArgReduce{op::ExtremumKind::max, axis}, {{t, shape}});
+      }
+    }
+  }
+}
+
+TEST_F(GpuLowering, LinesBeyond32Bits) {
+  for (const std::int64_t length : {std::int64_t{1} << 31, std::int64_t{1} << 33}) {
+    check_plan(op::ArgReduce{op::ExtremumKind::min, 0}, {{DType::f32, {length}}});
+    check_plan(op::ArgSort{0}, {{DType::u8, {length}}});
+    check_plan(op::Cumulative{op::CumulativeKind::sum, 0}, {{DType::f32, {length}}});
+  }
+}
+
+TEST_F(GpuLowering, GathersAndScatters) {
+  const Shape shape{30, 40};
+  for (const DType t : {DType::f32, DType::bf16, DType::i64, DType::u8, DType::boolean}) {
+    for (const DType index : {DType::i32, DType::i64}) {
+      check_plan(op::Gather{0}, {{t, {7, 40}}, {index, shape}});
+      if (index == DType::i32 && t != DType::f32) continue;
+      for (const auto mode : {op::ScatterMode::assign, op::ScatterMode::add, op::ScatterMode::mul,
+                              op::ScatterMode::max, op::ScatterMode::min}) {
+        if (t == DType::boolean && mode != op::ScatterMode::assign) continue;
+        check_plan(op::Scatter{0, mode}, {{t, {7, 40}}, {index, shape}, {t, shape}});
+        if (t == DType::f32) check_plan(op::Scatter{0, mode}, {{t, {7}}, {index, {5000}}, {t, {5000}}});
+      }
+    }
+  }
+}
+
+TEST_F(GpuLowering, WholeRows) {
+  auto& cube = full_cubes();
+  for (const DType t : {DType::f32, DType::bf16, DType::u8, DType::boolean}) {
+    for (const std::int64_t width : {3, 256}) {
+      const Shape shape{9, width};
+      const auto x = cube.from_data(random_data(t, {6, width})),
+                 source = cube.from_data(random_data(t, shape));
+      auto index = cube.from_data(random_data(DType::i64, {9, 1}, 0, 5));
+      index = backend::execute(cube, op::Expand{shape}, {&index, 1})[0];
+      const backend::ValueRef inputs[] = {x, index, source};
+      const auto before = full_client().kernels().size();
+      backend::execute(cube, op::Gather{0}, std::span(inputs).first(2));
+      backend::execute(cube, op::Scatter{0, op::ScatterMode::assign}, inputs);
+      const auto kernels = full_client().kernels();
+      for (auto i = before; i < kernels.size(); ++i) check_once(*kernels[i]);
+    }
+  }
+}
+
+TEST_F(GpuLowering, Sorts) {
+  for (const DType t : all_dtypes) {
+    check_plan(op::ArgSort{0, true}, {{t, {300}}});
+    check_plan(op::ArgSort{0}, {{t, {20000}}});
+  }
+}
+
+TEST_F(GpuLowering, RunningTotals) {
+  for (const DType t : {DType::f64, DType::f32, DType::bf16, DType::i64, DType::u8}) {
+    for (const auto kind : {op::CumulativeKind::sum, op::CumulativeKind::prod, op::CumulativeKind::max,
+                            op::CumulativeKind::min}) {
+      check_plan(op::Cumulative{kind, 0}, {{t, {100000}}});
+      check_plan(op::Cumulative{kind, 0}, {{t, {10000, 100}}});
+      check_plan(op::Cumulative{kind, 1}, {{t, {100, 30}}});
+    }
+  }
+}
+
+TEST_F(GpuLowering, CrossEntropies) {
+  for (const DType t : {DType::f64, DType::f32, DType::bf16}) {
+    for (const std::int64_t classes : {10, 4096}) {
+      for (const double smoothing : {0.0, 0.1}) {
+        const op::TensorType logits{t, {64, classes}}, target{DType::i64, {64}}, row{t, {64}},
+            log_sum{t == DType::f64 ? t : DType::f32, {64}}, weights{t, {classes}};
+        check_plan(op::CrossEntropy{smoothing}, {logits, target});
+        check_plan(op::CrossEntropy{smoothing}, {logits, target, weights});
+        check_plan(op::CrossEntropyGradient{smoothing}, {logits, target, log_sum, row});
+        check_plan(op::CrossEntropyGradient{smoothing}, {logits, target, log_sum, row, weights});
+      }
     }
   }
 }

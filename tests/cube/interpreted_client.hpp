@@ -30,6 +30,8 @@ class InterpretedClient final : public runtime::Client {
   explicit InterpretedClient(runtime::DeviceProperties properties) : properties_(std::move(properties)) {}
 
   const runtime::DeviceProperties& properties() const override { return properties_; }
+  /// What was made into programs so far.
+  const std::vector<std::shared_ptr<const kernel::Kernel>>& kernels() const { return kernels_; }
   runtime::Counters counters() const override { return counters_; }
   void write(runtime::BufferRef buffer, std::shared_ptr<const std::byte> data, std::size_t bytes) override {
     std::memcpy(bind(*buffer), data.get(), bytes);
@@ -37,6 +39,7 @@ class InterpretedClient final : public runtime::Client {
   Future<std::shared_ptr<const std::byte>> read(runtime::BufferRef buffer) override {
     Promise<std::shared_ptr<const std::byte>> promise;
     auto future = promise.future();
+    decide(*buffer);
     if (error_of(*buffer)) {
       promise.set_exception(error_of(*buffer));
       return future;
@@ -51,6 +54,7 @@ class InterpretedClient final : public runtime::Client {
       explicit Plain(std::shared_ptr<const kernel::Kernel> k) : Program(std::move(k), {}) {}
     };
     ++counters_.compiles;
+    kernels_.push_back(ir);
     return std::make_shared<Plain>(std::move(ir));
   }
   void precompile(std::span<const runtime::ProgramRef>) override {}
@@ -59,16 +63,17 @@ class InterpretedClient final : public runtime::Client {
     collect_returned([](void* data, std::size_t) { std::free(data); });
     std::exception_ptr error;
     for (const auto& b : launch.buffers) {
-      if (error_of(*b)) error = error_of(*b);
+      if (!believed(*b)) error = error_of(*b);
     }
     try {
       if (!error) run(launch);
+      if (!error) pass_doubts(launch);
     } catch (...) {
       error = std::current_exception();
     }
     const auto& memories = launch.program->ir().memories;
     for (std::size_t i = 0; error && i < launch.buffers.size(); ++i) {
-      if (memories[i].written) error_of(*launch.buffers[i]) = error;
+      if (memories[i].written) refuse(*launch.buffers[i], error);
     }
   }
   void host_call(runtime::HostCall call) override {
@@ -78,6 +83,7 @@ class InterpretedClient final : public runtime::Client {
       std::vector<const std::byte*> inputs;
       std::vector<std::byte*> outputs;
       for (const auto& b : call.inputs) {
+        decide(*b);
         if (error_of(*b)) std::rethrow_exception(error_of(*b));
         inputs.push_back(static_cast<const std::byte*>(bind(*b)));
       }
@@ -87,7 +93,7 @@ class InterpretedClient final : public runtime::Client {
       error = std::current_exception();
     }
     for (const auto& b : call.outputs) {
-      if (error) error_of(*b) = error;
+      if (error) refuse(*b, error);
     }
   }
   std::vector<double> time(const runtime::Launch& one, int repetitions, int /*batch*/) override {
@@ -113,7 +119,13 @@ class InterpretedClient final : public runtime::Client {
     return data;
   }
 
-  void run(const runtime::Launch& launch) const {
+  static void decide(runtime::Buffer& buffer) {
+    close_checks(buffer, [](const runtime::BufferRef& b) {
+      return std::shared_ptr<const std::byte>(std::shared_ptr<void>(), static_cast<std::byte*>(bind(*b)));
+    });
+  }
+
+  void run(const runtime::Launch& launch) {
     kernel::test::Launch interpreted;
     const auto& ir = launch.program->ir();
     for (std::size_t i = 0; i < launch.buffers.size(); ++i) {
@@ -125,6 +137,11 @@ class InterpretedClient final : public runtime::Client {
       const auto size = kernel::size_of(ir.memories[i].scalar);
       interpreted.lengths.push_back(static_cast<std::int64_t>(launch.buffers[i]->bytes() / size));
     }
+    if (launch.check) {
+      launch.check->open(std::make_shared<std::int64_t>(), ++checks_);
+      interpreted.buffers.push_back(launch.check->word());
+      interpreted.lengths.push_back(1);
+    }
     interpreted.scalars = launch.scalars;
     interpreted.cube_count = launch.cubes;
     interpreted.plane_size = static_cast<std::uint32_t>(properties_.plane_size);
@@ -133,6 +150,8 @@ class InterpretedClient final : public runtime::Client {
 
   runtime::DeviceProperties properties_;
   runtime::Counters counters_;
+  std::uint64_t checks_ = 0;
+  std::vector<std::shared_ptr<const kernel::Kernel>> kernels_;
 };
 
 }  // namespace strata::cube::test

@@ -135,6 +135,11 @@ void Lowering::if_(const kernel::Instruction& i) {
 }
 
 namespace {
+bool has_loop(const kernel::Block& block) {
+  return std::ranges::any_of(block.instructions, [](const kernel::Instruction& i) {
+    return i.opcode == Opcode::for_ || i.opcode == Opcode::while_ || std::ranges::any_of(i.regions, has_loop);
+  });
+}
 std::size_t instructions_in(const kernel::Block& block) {
   std::size_t n = block.instructions.size();
   for (const auto& i : block.instructions) {
@@ -167,7 +172,7 @@ void Lowering::for_(const kernel::Instruction& i) {
   auto* next = builder_.CreateNSWAdd(counter, step);
   counter->addIncoming(next, builder_.GetInsertBlock());
   auto* again = builder_.CreateCondBr(builder_.CreateICmpSLT(next, end), body, done);
-  if (instructions_in(i.regions[0]) > longest_unrolled_body()) keep_rolled(again);
+  if (instructions_in(i.regions[0]) > longest_unrolled_body() || has_loop(i.regions[0])) keep_rolled(again);
   --depth_;
   move_to(done);
 }

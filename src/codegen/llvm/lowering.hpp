@@ -52,7 +52,8 @@ class Lowering {
   virtual bool has_prefetch() const = 0;
   /// Whether a vector may be loaded from any element's address at once.
   virtual bool loads_unaligned_vectors() const = 0;
-  /// Instructions of a loop's body up to which the back end may unroll it; other loops stay as they are.
+  /// Instructions of an innermost loop's body up to which the back end may unroll it; other loops stay as they
+  /// are.
   virtual std::size_t longest_unrolled_body() const = 0;
   /// Units run one after the other, so that shared memory needs no atomics.
   virtual bool units_are_serial() const = 0;

@@ -16,7 +16,7 @@ namespace {
 // CUdevice_attribute
 constexpr int max_threads_per_block = 1, max_shared_per_block = 8, warp_size = 10, multiprocessors = 16,
               l2_cache_size = 38, capability_major = 75, capability_minor = 76;
-constexpr unsigned non_blocking_stream = 1;
+constexpr unsigned non_blocking_stream = 1, mapped_memory = 2;
 constexpr std::size_t staging_bytes = std::size_t{64} << 10;
 
 DeviceProperties properties_of(const Context& context) {
@@ -212,6 +212,14 @@ std::vector<double> CudaClient::measure(const Bound& bound, int repetitions, int
     seconds.push_back(static_cast<double>(milliseconds) * 1e-3 / batch);
   }
   return seconds;
+}
+
+/// Page-locked memory has one address for the host and its devices.
+std::shared_ptr<std::int64_t> CudaClient::check_memory(std::size_t words) {
+  void* memory = nullptr;
+  check(context_->enter().MemHostAlloc(&memory, words * sizeof(std::int64_t), mapped_memory), "check memory");
+  return {static_cast<std::int64_t*>(memory),
+          [context = context_](std::int64_t* p) { context->enter().MemFreeHost(p); }};
 }
 
 void CudaClient::finish() { check(context_->enter().StreamSynchronize(stream_), "sync"); }

@@ -56,6 +56,7 @@ class CudaClient final : public QueuedClient {
   void execute(const HostCall& call) override;
   std::vector<double> measure(const Bound& bound, int repetitions, int batch) override;
   void finish() override;
+  std::shared_ptr<std::int64_t> check_memory(std::size_t words) override;
   std::shared_ptr<StoredProgram> make_program(std::shared_ptr<const kernel::Kernel> ir,
                                               const kernel::Hash128& hash) override;
 
