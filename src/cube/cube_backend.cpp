@@ -10,6 +10,7 @@
 #include "cube/matmul/matmul.hpp"
 #include "cube/reduce.hpp"
 #include "cube/transpose.hpp"
+#include "cube/window.hpp"
 #include "strata/error.hpp"
 #include "trace/span.hpp"
 
@@ -77,6 +78,7 @@ backend::Values CubeBackend::execute(const op::Operation& op, backend::Inputs in
   };
   if (bridge::expands(op)) return backend::Values(bridge::expand(op, inputs));
   const auto host = [&] { return on_host(op, inputs, types); };
+  const bool gpu = target_.units > 1;  // on a CPU flex's code is as fast and shares the memory
   const auto input_view = [&] { return static_cast<const CubeValue&>(*inputs[0]).view(); };
   return std::visit(
       op::Overload{
@@ -92,9 +94,13 @@ backend::Values CubeBackend::execute(const op::Operation& op, backend::Inputs in
           [&](const op::Gather&) { return host(); },
           [&](const op::Scatter&) { return host(); },
           [&](const op::Conv&) { return host(); },
-          [&](const op::Pool&) { return host(); },
+          [&](const op::Pool& o) {
+            return gpu ? window::execute(*this, o, cube_ref(inputs[0]), types[0]) : host();
+          },
           [&](const op::Linalg&) { return host(); },
-          [&](const op::ArgPool&) { return host(); },
+          [&](const op::ArgPool& o) {
+            return gpu ? window::execute(*this, o, cube_ref(inputs[0]), types[0]) : host();
+          },
           [&](const op::Fft&) { return host(); },
           [&](const op::Attention&) { return host(); },
           [&](const op::AttentionGradient&) { return host(); },

@@ -8,6 +8,7 @@
 
 #include "codegen/compiler.hpp"
 #include "cube/elementwise.hpp"
+#include "cube/pool.hpp"
 #include "cube/reduce.hpp"
 #include "cube/targets.hpp"
 #include "cube/transpose.hpp"
@@ -125,6 +126,25 @@ TEST_F(GpuLowering, Transposes) {
     const auto launch = plan_transpose(gpu_target(), t, op::View{{64, 3, 48}, {1, 64 * 48, 64}, 0});
     ASSERT_TRUE(launch.has_value());
     check(build_transpose(launch->form));
+  }
+}
+
+TEST_F(GpuLowering, Pools) {
+  for (const auto index : {kernel::Scalar::i32, kernel::Scalar::i64}) {
+    for (const DType t : {DType::f32, DType::bf16, DType::u8, DType::i64}) {
+      window::PoolForm form;
+      form.dtype = t;
+      form.units = gpu_target().units;
+      form.window = {2, {0, 0, 0}, index};
+      check(build_pool(form));
+      form.where = true;
+      form.window.taps = {1, 3, 3};
+      check(build_pool(form));
+      form.where = false;
+      form.kind = op::PoolKind::mean;
+      form.count_padding = t == DType::f32;
+      if (is_float(t)) check(build_pool(form));
+    }
   }
 }
 
