@@ -93,7 +93,10 @@ backend::Values CubeBackend::execute(const op::Operation& op, backend::Inputs in
           [&](const op::Cumulative&) { return host(); },
           [&](const op::Gather&) { return host(); },
           [&](const op::Scatter&) { return host(); },
-          [&](const op::Conv&) { return host(); },
+          [&](const op::Conv& o) {
+            return gpu ? window::execute(*this, o, cube_ref(inputs[0]), cube_ref(inputs[1]), types[0])
+                       : host();
+          },
           [&](const op::Pool& o) {
             return gpu ? window::execute(*this, o, cube_ref(inputs[0]), types[0]) : host();
           },

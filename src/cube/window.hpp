@@ -1,5 +1,9 @@
-/// Pooling on devices whose units are their parallelism: each element of the result has a unit, neighbours
-/// along the innermost axis.
+/// Pooling and convolution on devices whose units are their parallelism.
+///
+/// A pool and a direct convolution give each element of their result a unit, neighbours along the innermost
+/// axis. Convolutions with enough channels are matrix products: of the weight and the unfolded windows of x,
+/// or, transposed, of the weight and x, folded afterwards. A direct convolution of few results and long sums
+/// (the gradient of a depthwise weight) gives each a whole cube. Sums have one order, whatever runs at once.
 #pragma once
 
 #include <array>
@@ -13,6 +17,8 @@ namespace strata::cube::window {
 backend::Values execute(CubeBackend& backend, const op::Pool& op, const CubeRef& x,
                         const op::TensorType& type);
 backend::Values execute(CubeBackend& backend, const op::ArgPool& op, const CubeRef& x,
+                        const op::TensorType& type);
+backend::Values execute(CubeBackend& backend, const op::Conv& op, const CubeRef& x, const CubeRef& weight,
                         const op::TensorType& type);
 
 /// Three spatial axes, outermost first; missing ones have extent and window 1.

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "codegen/compiler.hpp"
+#include "cube/conv.hpp"
 #include "cube/elementwise.hpp"
 #include "cube/pool.hpp"
 #include "cube/reduce.hpp"
@@ -144,6 +145,31 @@ TEST_F(GpuLowering, Pools) {
       form.kind = op::PoolKind::mean;
       form.count_padding = t == DType::f32;
       if (is_float(t)) check(build_pool(form));
+    }
+  }
+}
+
+TEST_F(GpuLowering, Convolutions) {
+  for (const auto index : {kernel::Scalar::i32, kernel::Scalar::i64}) {
+    for (const DType t : {DType::f32, DType::f64, DType::f16}) {
+      window::ConvForm form;
+      form.in = form.out = t;
+      form.units = gpu_target().units;
+      form.window = {2, {1, 3, 3}, index};
+      for (const bool transposed : {false, true}) {
+        for (const bool whole_cube : {false, true}) {
+          form.transposed = transposed;
+          form.whole_cube = whole_cube;
+          check(build_conv(form));
+        }
+      }
+      form.whole_cube = false;
+      form.fold = true;
+      form.in = t == DType::f16 ? DType::f32 : t;
+      form.window.taps = {};
+      check(build_conv(form));
+      check(window::build_unfold({t, gpu_target().units, {3, {}, index}}));
+      check(window::build_unfold({t, gpu_target().units, {2, {1, 3, 3}, index}}));
     }
   }
 }
