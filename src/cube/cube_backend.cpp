@@ -6,6 +6,7 @@
 
 #include "base/detached.hpp"
 #include "bridge/expand.hpp"
+#include "cube/attention/attention.hpp"
 #include "cube/elementwise.hpp"
 #include "cube/matmul/matmul.hpp"
 #include "cube/reduce.hpp"
@@ -105,8 +106,12 @@ backend::Values CubeBackend::execute(const op::Operation& op, backend::Inputs in
             return gpu ? window::execute(*this, o, cube_ref(inputs[0]), types[0]) : host();
           },
           [&](const op::Fft&) { return host(); },
-          [&](const op::Attention&) { return host(); },
-          [&](const op::AttentionGradient&) { return host(); },
+          [&](const op::Attention& o) {
+            return gpu && attention::serves(inputs) ? attention::execute(*this, o, inputs, types) : host();
+          },
+          [&](const op::AttentionGradient& o) {
+            return gpu && attention::serves(inputs) ? attention::execute(*this, o, inputs, types) : host();
+          },
           [&](const op::CrossEntropy&) { return host(); },
           [&](const op::CrossEntropyGradient&) { return host(); },
           [&](const op::Ctc&) { return host(); },

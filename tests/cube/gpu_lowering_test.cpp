@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "codegen/compiler.hpp"
+#include "cube/attention/kernels.hpp"
 #include "cube/conv.hpp"
 #include "cube/elementwise.hpp"
 #include "cube/pool.hpp"
@@ -170,6 +171,22 @@ TEST_F(GpuLowering, Convolutions) {
       check(build_conv(form));
       check(window::build_unfold({t, gpu_target().units, {3, {}, index}}));
       check(window::build_unfold({t, gpu_target().units, {2, {1, 3, 3}, index}}));
+    }
+  }
+}
+
+TEST_F(GpuLowering, Attention) {
+  using namespace attention;
+  auto target = gpu_target();
+  target.units = 256;  // as many registers and as much shared memory as on a device
+  for (const auto kind : {KernelKind::forward, KernelKind::query_gradient, KernelKind::key_gradient}) {
+    for (const DType t : {DType::f32, DType::f64, DType::bf16}) {
+      const auto tile = tile_form(target, t);
+      const auto mask = t == DType::f32   ? MaskKind::boolean
+                        : t == DType::f64 ? MaskKind::additive
+                                          : MaskKind::none;
+      const int vectors = tile.vectors(t == DType::bf16 ? 64 : widest_row);
+      check(build({kind, mask, t != DType::f64, t, tile, vectors, vectors}));
     }
   }
 }
