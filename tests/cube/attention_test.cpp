@@ -124,6 +124,25 @@ TEST(GpuAttention, EveryLayout) {
     Problem{.size = s, .layout = layout, .mask = mask_data(DType::boolean, {s.m, s.n})}.expect_both();
 }
 
+TEST(GpuAttention, FewQueriesSplitTheKeys) {
+  const Sizes few{1, 2, 1, 5, 300, 12, 9}, many{1, 2, 1, 40, 300, 12, 9};
+  for (const auto& s : {few, many}) {
+    auto seen = mask_data(DType::boolean, {s.m, s.n}).to_doubles();
+    std::fill(seen.begin() + 300, seen.begin() + 460, 0.0);  // the second query: nothing in the first part
+    const auto mask = TensorData::from<double>(seen, {s.m, s.n}).convert(DType::boolean);
+    for (const DType t : {DType::f32, DType::f64, DType::bf16}) {
+      Problem{.size = s, .dtype = t, .causal = true}.expect_forward();
+      Problem{.size = s, .dtype = t, .mask = mask}.expect_forward();
+    }
+  }
+  const op::TensorType q{DType::f32, {1, 2, 5, 16}}, k{DType::f32, {1, 1, 300, 16}};
+  const auto launches = gpu_cube().plan(op::Attention{}, std::vector{q, k, k});
+  ASSERT_EQ(launches.size(), 2u);
+  EXPECT_EQ(launches[0].kernel_name, "attention_partial_f32");
+  EXPECT_EQ(launches[0].cubes[0], 4u);
+  EXPECT_EQ(launches[1].kernel_name, "attention_combine_f32");
+}
+
 TEST(GpuAttention, LargeScoresDoNotOverflow) { Problem{.size = sizes[3], .scale = 500}.expect_forward(); }
 
 TEST(GpuAttention, WidestRows) {

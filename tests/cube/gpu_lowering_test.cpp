@@ -181,12 +181,14 @@ TEST_F(GpuLowering, Attention) {
   target.units = 256;  // as many registers and as much shared memory as on a device
   for (const auto kind : {KernelKind::forward, KernelKind::query_gradient, KernelKind::key_gradient}) {
     for (const DType t : {DType::f32, DType::f64, DType::bf16}) {
-      const auto tile = tile_form(target, t);
+      const auto tile = tile_form(target, t, t == DType::bf16 ? 16 : 1000);
       const auto mask = t == DType::f32   ? MaskKind::boolean
                         : t == DType::f64 ? MaskKind::additive
                                           : MaskKind::none;
       const int vectors = tile.vectors(t == DType::bf16 ? 64 : widest_row);
-      check(build({kind, mask, t != DType::f64, t, tile, vectors, vectors}));
+      const bool split = kind == KernelKind::forward && t == DType::bf16;
+      check(build({kind, mask, t != DType::f64, split, t, tile, vectors, vectors}));
+      check(build_combine({t, target.units, kernel::Scalar::i32}));
     }
   }
 }

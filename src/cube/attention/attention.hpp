@@ -2,7 +2,8 @@
 /// neither scores nor weights reach memory (Dao et al., "FlashAttention", 2022; the normaliser is kept on the
 /// way as in Milakov and Gimelshein, 2018). A gradient computes the weights again from the logarithms of the
 /// denominators: one kernel for q, a tile of queries a cube, and one for k and v, a tile of keys a cube, so
-/// that every sum has one order.
+/// that every sum has one order. Where there are few queries, several cubes share the keys of each, and a
+/// second kernel puts the parts together.
 #pragma once
 
 #include "cube/cube_backend.hpp"

@@ -7,6 +7,7 @@
 #include "cube/attention/tiles.hpp"
 #include "cube/emit_node.hpp"
 #include "cube/index_math.hpp"
+#include "op/common.hpp"
 
 namespace strata::cube::attention {
 namespace {
@@ -41,13 +42,16 @@ Rows times(Rows rows, Val factor) {
   return rows;
 }
 
-/// Records a kernel. Constructor: buffers and arguments in the order of launch (attention.cpp).
+/// Records a kernel. Constructor: buffers and arguments in the order of Call::launch (attention.cpp).
 class Recorder {
  public:
   Recorder(kernel::Builder& b, const KernelForm& form)
       : form_(form), scalar_(compute_scalar(form.dtype)), stored_(kernel::scalar_of(form.dtype)) {
     const bool forward = form.kind == KernelKind::forward;
-    out_ = b.write(forward ? "out" : form.kind == KernelKind::query_gradient ? "dq" : "dk", stored_);
+    out_ = b.write(forward                                   ? "out"
+                   : form.kind == KernelKind::query_gradient ? "dq"
+                                                             : "dk",
+                   form.split ? scalar_ : stored_);
     if (forward) sums_ = b.write("log_sum", scalar_);
     if (form.kind == KernelKind::key_gradient) second_ = b.write("dv", stored_);
     const Buffer q = b.read("q", stored_), k = b.read("k", stored_), v = b.read("v", stored_);
@@ -68,6 +72,10 @@ class Recorder {
     n_ = argument("n");
     d_ = argument("d");
     e_ = argument("e");
+    if (form.split) {
+      parts_ = argument("parts");
+      keys_of_part_ = argument("keys_of_part");
+    }
     scale_ = kernel::convert(b.scalar("scale", Scalar::f64), scalar_);
     q_ = Matrices(b, q, form.dtype, "q");
     k_ = Matrices(b, k, form.dtype, "k");
@@ -89,10 +97,16 @@ class Recorder {
   void record() {
     const Val first = kernel::convert(kernel::cube_x(), Scalar::i64);
     kernel::for_(first, tasks_, kernel::convert(kernel::cube_count_x(), Scalar::i64), [&](Val task) {
-      const Val matrix = task / tiles_of_task_, tile = task - matrix * tiles_of_task_;
+      Val matrix = task / tiles_of_task_;
+      const Val tile = task - matrix * tiles_of_task_;
       if (form_.kind == KernelKind::key_gradient) {
         batch_ = matrix / groups_;
         return key_gradient(matrix - batch_ * groups_, tile * form_.tile.tile_rows());
+      }
+      if (form_.split) {
+        const Val all = matrix / parts_;
+        part_ = matrix - all * parts_;
+        matrix = all;
       }
       batch_ = matrix / heads_;
       const Val head = matrix - batch_ * heads_;
@@ -134,52 +148,64 @@ class Recorder {
 
   static Val reduce(Val v, Val (*over_lanes)(Val)) { return v.lanes() == 1 ? v : over_lanes(v); }
 
+  /// What the softmax of a row has seen so far: the largest score, and this unit's part of the denominator.
+  struct Seen {
+    Var top, sum;
+  };
+  /// Scores of a query against keys from `key` on become weights, relative to the largest score so far.
+  /// Returns the factor of what was weighed before.
+  Val take_in(Val& scores, const Seen& seen, Val head, Val query, Val key) const {
+    for (int j = 0; j < columns(); ++j) {
+      const Val score = masked(kernel::extract(scores, j), head, query, key + tiles().column(j));
+      scores = kernel::insert(scores, score, j);
+    }
+    const Val top = kernel::max(seen.top, tiles().row_max(reduce(scores, kernel::reduce_max)));
+    const Val base = kernel::select(is_nothing(top), 0, top);  // nothing was seen yet
+    scores = kernel::exp(scores - kernel::splat(base, columns()));
+    const Val factor = kernel::exp(seen.top - base);
+    seen.sum = kernel::fma(seen.sum, factor, reduce(scores, kernel::reduce_add));
+    seen.top = top;
+    return factor;
+  }
+
   void forward(Val head, Val first) {
     const Val group = head / per_group_;
     const auto q = times(q_.rows(batch_, head, m_, d_), scale_), k = k_.rows(batch_, group, n_, d_),
                v = v_.rows(batch_, group, n_, e_);
     const int vectors = form_.value_vectors;
     const auto out = tiles().zeros(vectors);
-    Registers top, sum;
-    for (int i = 0; i < rows(); ++i) {
-      top.emplace_back(nothing());
-      sum.emplace_back(number(0));
+    std::vector<Seen> seen;
+    for (int i = 0; i < rows(); ++i) seen.push_back({Var(nothing()), Var(number(0))});
+    Val begin = index_constant(0), end = seen_before(kernel::min(first + form_.tile.tile_rows(), m_));
+    Val matrix = batch_ * heads_ + head;  // of the results
+    if (form_.split) {
+      matrix = matrix * parts_ + part_;
+      begin = part_ * keys_of_part_;
+      end = kernel::min(begin + keys_of_part_, end);
     }
-    kernel::for_(
-        index_constant(0), seen_before(kernel::min(first + form_.tile.tile_rows(), m_)),
-        form_.tile.tile_columns(), [&](Val key) {
-          auto scores = tiles().scores(q, first, k, key);
-          for (int i = 0; i < rows(); ++i) {
-            auto& score = scores[static_cast<std::size_t>(i)];
-            for (int j = 0; j < columns(); ++j) {
-              const Val s =
-                  masked(kernel::extract(score, j), head, first + tiles().row(i), key + tiles().column(j));
-              score = kernel::insert(score, s, j);
-            }
-            const auto &highest = top[static_cast<std::size_t>(i)], &total = sum[static_cast<std::size_t>(i)];
-            const Val now = kernel::max(highest, tiles().row_max(reduce(score, kernel::reduce_max)));
-            const Val base = kernel::select(is_nothing(now), 0, now);  // so far nothing was seen
-            score = kernel::exp(score - kernel::splat(base, columns()));
-            const Val factor = kernel::exp(highest - base);
-            total = kernel::fma(total, factor, reduce(score, kernel::reduce_add));
-            highest = now;
-            for (int w = 0; w < vectors; ++w)
-              out[static_cast<std::size_t>(i * vectors + w)] *= kernel::splat(factor, TileForm::lanes);
-          }
-          tiles().keep(scores);
-          tiles().accumulate(out, vectors, v, key);
-        });
+    kernel::for_(begin, end, form_.tile.tile_columns(), [&](Val key) {
+      auto scores = tiles().scores(q, first, k, key);
+      for (int i = 0; i < rows(); ++i) {
+        const auto row = static_cast<std::size_t>(i);
+        const Val factor = take_in(scores[row], seen[row], head, first + tiles().row(i), key);
+        for (int w = 0; w < vectors; ++w)
+          out[static_cast<std::size_t>(i * vectors + w)] *= kernel::splat(factor, TileForm::lanes);
+      }
+      tiles().keep(scores);
+      tiles().accumulate(out, vectors, v, key);
+    });
     std::vector<Val> factors;
     for (int i = 0; i < rows(); ++i) {
-      const Val total = tiles().row_sum(sum[static_cast<std::size_t>(i)]);
-      const Val query = first + tiles().row(i), none = total == 0;
-      factors.push_back(kernel::select(none, 0, 1.0 / total));
+      const auto& row = seen[static_cast<std::size_t>(i)];
+      const Val sum = tiles().row_sum(row.sum), none = sum == 0, query = first + tiles().row(i);
+      factors.push_back(kernel::select(none, 0, 1.0 / sum));
       kernel::if_((query < m_) & (tiles().column(0) == 0), [&] {
-        const Val log_sum = top[static_cast<std::size_t>(i)] + kernel::log(total);
-        sums_.store((batch_ * heads_ + head) * m_ + query, kernel::select(none, nothing(), log_sum));
+        sums_.store(matrix * m_ + query, kernel::select(none, nothing(), row.top + kernel::log(sum)));
       });
     }
-    tiles().store(out, vectors, factors, result(out_, (batch_ * heads_ + head) * m_ * e_, m_, e_), first);
+    auto to = result(out_, matrix * m_ * e_, m_, e_);
+    if (form_.split) to.dtype = op::wide(form_.dtype);
+    tiles().store(out, vectors, factors, to, first);
   }
 
   Rows result(const Buffer& buffer, Val base, Val count, Val width) const {
@@ -283,28 +309,31 @@ class Recorder {
   const Scalar scalar_, stored_;  ///< of the arithmetic, and of q, k, v and the results
   Buffer out_, second_, sums_, mask_, delta_;
   Val tasks_, tiles_of_task_, heads_, groups_, m_, n_, d_, e_, scale_, mask_offset_, sums_offset_,
-      delta_offset_, per_group_;
+      delta_offset_, per_group_, parts_, keys_of_part_;
   Matrices q_, k_, v_, g_;
   std::vector<Val> mask_strides_;
   std::optional<Tiles> tiles_;
-  Val batch_;  ///< of the task
+  Val batch_, part_;  ///< of the task
 };
 
 std::string name_of(const KernelForm& form) {
   constexpr const char* names[] = {"attention", "attention_query_gradient", "attention_key_gradient"};
   std::string name = names[static_cast<int>(form.kind)];
   if (form.causal) name += "_causal";
+  if (form.split) name += "_partial";
   return name + '_' + std::string(strata::name_of(form.dtype));
 }
 
 }  // namespace
 
-TileForm tile_form(const Target& target, DType dtype) {
+TileForm tile_form(const Target& target, DType dtype, std::int64_t rows) {
   TileForm form;
   while (4 * form.side * form.side <= target.units) form.side *= 2;
   if (dtype == DType::f64) form.columns = 2;  // of twice the bytes
   if (dtype == DType::f64) form.depth = 16;
   form.depth = std::min(form.depth, form.units());
+  constexpr int fewest = 2;  // rows of a unit
+  if (rows <= fewest * form.side) form.rows = fewest;
   return form;
 }
 
@@ -313,6 +342,7 @@ KernelKey kernel_key(const KernelForm& form) {
   h.add(form.kind);
   h.add(form.mask);
   h.add(form.causal);
+  h.add(form.split);
   h.add(form.dtype);
   for (int v : {form.tile.side, form.tile.rows, form.tile.columns, form.tile.depth, form.key_vectors,
                 form.value_vectors})

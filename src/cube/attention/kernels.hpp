@@ -25,13 +25,15 @@ struct TileForm {
     return static_cast<int>((width + side * lanes - 1) / (side * lanes));
   }
 };
-TileForm tile_form(const Target& target, DType dtype);
+/// `rows`: how many the results have; few take shorter tiles.
+TileForm tile_form(const Target& target, DType dtype, std::int64_t rows);
 
 /// All that decides the code of a kernel.
 struct KernelForm {
   KernelKind kind{};
   MaskKind mask{};
   bool causal = false;
+  bool split = false;  ///< forward: a cube looks at a part of the keys; results are wide and have a part each
   DType dtype{};
   TileForm tile;
   int key_vectors = 0, value_vectors = 0;  ///< of a unit, for rows of q and k, and of v
@@ -42,7 +44,18 @@ KernelKey kernel_key(const KernelForm& form);
 inline constexpr std::int64_t widest_row = 256;
 
 /// Buffers: results (out and log_sum, dq, or dk and dv), q, k, v, the mask if there is one, then for
-/// gradients log_sum, g and delta. Arguments, all i64: see Arguments in kernels.cpp.
+/// gradients log_sum, g and delta. Arguments: those of Call::launch in attention.cpp.
 kernel::Kernel build(const KernelForm& form);
+
+/// The results over all keys from those over parts of them, a unit an element.
+struct CombineForm {
+  DType dtype{};
+  int units = 1;
+  kernel::Scalar index = kernel::Scalar::i64;
+};
+KernelKey combine_key(const CombineForm& form);
+/// Buffers: out [matrices, rows, width] and log_sum [matrices, rows], then both of the parts, [matrices,
+/// parts, ...]. Arguments: elements of out, width, rows, parts.
+kernel::Kernel build_combine(const CombineForm& form);
 
 }  // namespace strata::cube::attention
