@@ -60,6 +60,7 @@ class Call {
     form.split = parts > 1;
     const bool keys = kind == KernelKind::key_gradient;
     if (keys) form.tile = tile_form(backend_.target(), form.dtype, k_->shape[2]);
+    form.tile.loaded = aligned() ? TileForm::lanes : 1;
     form.key_vectors = kind == KernelKind::forward ? 0 : form.tile.vectors(q_->shape[3]);
     form.value_vectors = kind == KernelKind::query_gradient ? 0 : form.tile.vectors(v_->shape[3]);
     const auto& matrices = keys ? k_ : q_;
@@ -92,6 +93,16 @@ class Call {
   }
 
  private:
+  /// Whether rows may be loaded in vectors.
+  bool aligned() const {
+    const auto good = [](std::int64_t n) { return n % TileForm::lanes == 0; };
+    for (const auto* x : {&q_, &k_, &v_, &g_}) {
+      if (*x && !(good((*x)->offset) && good((*x)->shape[3]) && good((*x)->strides[0]) &&
+                  good((*x)->strides[1]) && good((*x)->strides[2])))
+        return false;
+    }
+    return true;
+  }
   static std::int64_t tiles_of(const CubeRef& x, const TileForm& tile) {
     return ceil_div(x->shape[2], tile.tile_rows());
   }

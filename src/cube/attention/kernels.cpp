@@ -344,8 +344,8 @@ KernelKey kernel_key(const KernelForm& form) {
   h.add(form.causal);
   h.add(form.split);
   h.add(form.dtype);
-  for (int v : {form.tile.side, form.tile.rows, form.tile.columns, form.tile.depth, form.key_vectors,
-                form.value_vectors})
+  for (int v : {form.tile.side, form.tile.rows, form.tile.columns, form.tile.depth, form.tile.loaded,
+                form.key_vectors, form.value_vectors})
     h.add(v);
   return h.key();
 }

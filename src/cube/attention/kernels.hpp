@@ -13,8 +13,9 @@ enum class MaskKind : std::uint8_t { none, boolean, additive };
 /// How a cube of side x side units shares a tile of scores, and what is staged in its shared arrays.
 struct TileForm {
   int side = 1;
-  int rows = 4, columns = 4;       ///< scores of one unit
-  int depth = 32;                  ///< elements of each row staged at a time for the scores; a power of two
+  int rows = 4, columns = 4;  ///< scores of one unit
+  int depth = 32;             ///< elements of each row staged at a time for the scores; a power of two
+  int loaded = 1;             ///< elements of a load; `lanes` where rows begin and end at multiples of that
   static constexpr int lanes = 4;  ///< neighbouring elements of a row of a result that one unit holds
 
   int units() const { return side * side; }

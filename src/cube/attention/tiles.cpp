@@ -38,18 +38,36 @@ Tiles::Tiles(const TileForm& form, Scalar scalar, int widest) : form_(form), sca
 
 Val Tiles::load(const Rows& x, Val row, Val element) const {
   const Val there = (row < x.count) & (element < x.width);
-  const Val at = x.base + row * x.stride + element;
-  Val v = kernel::convert(x.data.load(kernel::select(there, at, x.base)), scalar_);
-  if (x.factor.present()) v = v * x.factor;
-  return kernel::select(there, v, zero(1));
+  const Val at = kernel::select(there, x.base + row * x.stride + element, x.base);
+  const std::uint8_t flags = form_.loaded > 1 ? kernel::aligned : kernel::no_flags;
+  Val v = kernel::convert(x.data.load(at, form_.loaded, {.flags = flags}), scalar_);
+  if (x.factor.present()) v = v * kernel::splat(x.factor, form_.loaded);
+  return kernel::select(there, v, zero(form_.loaded));
 }
 
-void Tiles::stage_transposed(const Rows& x, Val first, int lines, Val from, int at) const {
-  const int depth = form_.depth, units = form_.units(), pitch = lines + gap;
-  const Val element = unit_ % depth, line = unit_ / depth;
-  const int step = units / depth;  // lines that the units move at a time
+std::vector<Val> Tiles::fetch_lines(const Rows& x, Val first, int lines, Val from) const {
+  const int across = form_.depth / form_.loaded;
+  std::vector<Val> loaded;
+  for (int i = 0; i < lines; i += form_.units() / across)
+    loaded.push_back(load(x, first + (unit_ / across + i), from + unit_ % across * form_.loaded));
+  return loaded;
+}
+
+void Tiles::put_transposed(const std::vector<Val>& loaded, int lines, int at) const {
+  const int across = form_.depth / form_.loaded, pitch = lines + gap;
+  const int step = form_.units() / across;  // lines that the units move at a time
+  const Val element = unit_ % across * form_.loaded, line = unit_ / across;
   for (int i = 0; i < lines; i += step) {
-    staged_.store(element * pitch + (line + i) + at, load(x, first + (line + i), from + element));
+    const Val v = loaded[static_cast<std::size_t>(i / step)];
+    const auto put = [&] {
+      for (int l = 0; l < form_.loaded; ++l)
+        staged_.store((element + l) * pitch + (line + i) + at, form_.loaded > 1 ? kernel::extract(v, l) : v);
+    };
+    if (i + step <= lines) {
+      put();
+    } else {
+      kernel::if_(line + i < lines, put);
+    }
   }
 }
 
@@ -58,9 +76,11 @@ std::vector<Val> Tiles::scores(const Rows& a, Val first_row, const Rows& b, Val 
   Registers sums;
   for (int i = 0; i < form_.rows; ++i) sums.emplace_back(zero(form_.columns));
   kernel::for_(index_constant(0), a.width, form_.depth, [&](Val from) {
+    const auto left_lines = fetch_lines(a, first_row, rows, from),
+               right_lines = fetch_lines(b, first_column, columns, from);
     kernel::barrier();  // all are through with what was staged before
-    stage_transposed(a, first_row, rows, from, 0);
-    stage_transposed(b, first_column, columns, from, second);
+    put_transposed(left_lines, rows, 0);
+    put_transposed(right_lines, columns, second);
     kernel::barrier();
     kernel::for_(index_constant(0), index_constant(form_.depth), unrolled, [&](Val begin) {
       for (int u = 0; u < unrolled; ++u) {
@@ -93,11 +113,26 @@ void Tiles::keep(const std::vector<Val>& tile) const {
 void Tiles::accumulate(const Registers& sums, int vectors, const Rows& x, Val first) const {
   if (vectors == 0) return;
   const int columns = form_.tile_columns(), width = vectors * form_.side * TileForm::lanes;
-  const int elements = staged_rows_ * width, units = form_.units();
+  const int elements = staged_rows_ * width, move = form_.units() * form_.loaded;
+  const Val mine = unit_ * form_.loaded;
   kernel::for_(index_constant(0), index_constant(columns), staged_rows_, [&](Val begin) {
+    std::vector<Val> loaded;
+    for (int i = 0; i < elements; i += move) {
+      const bool same = move % width == 0;  // all loads of a unit lie above each other
+      const Val row = same ? mine / width + i / width : (mine + i) / width;
+      loaded.push_back(load(x, first + begin + row, (same ? mine : mine + i) % width));
+    }
     kernel::barrier();  // the tile is kept, and all are through with what was staged before
-    kernel::for_(unit_, index_constant(elements), units,
-                 [&](Val at) { staged_.store(at, load(x, first + begin + at / width, at % width)); });
+    for (int i = 0; i < elements; i += move) {
+      const auto put = [&] {
+        staged_.store(mine + i, loaded[static_cast<std::size_t>(i / move)], {.flags = kernel::aligned});
+      };
+      if (i + move <= elements) {
+        put();
+      } else {
+        kernel::if_(mine + i < elements, put);
+      }
+    }
     kernel::barrier();
     const int step = std::min(staged_rows_, 4);
     kernel::for_(index_constant(0), index_constant(staged_rows_), step, [&](Val inner) {

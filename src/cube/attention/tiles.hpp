@@ -58,9 +58,12 @@ class Tiles {
 
  private:
   kernel::Val zero(int lanes) const { return kernel::constant(kernel::make_type(scalar_, lanes), 0); }
+  /// `form.loaded` elements of a row; 0 beyond the rows and their ends.
   kernel::Val load(const Rows& x, kernel::Val row, kernel::Val element) const;
-  /// `lines` rows from `first` on, `depth` elements from `from` on, transposed, into the array at `at`.
-  void stage_transposed(const Rows& x, kernel::Val first, int lines, kernel::Val from, int at) const;
+  /// This unit's share of `depth` elements from `from` on of `lines` rows from `first` on.
+  std::vector<kernel::Val> fetch_lines(const Rows& x, kernel::Val first, int lines, kernel::Val from) const;
+  /// Stages them, one row an element, in the array at `at`.
+  void put_transposed(const std::vector<kernel::Val>& loaded, int lines, int at) const;
 
   const TileForm form_;
   const kernel::Scalar scalar_;
