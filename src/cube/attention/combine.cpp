@@ -3,6 +3,7 @@
 #include "cube/attention/kernels.hpp"
 #include "cube/emit_node.hpp"
 #include "cube/grid.hpp"
+#include "kernel/functions.hpp"
 
 namespace strata::cube::attention {
 
@@ -39,7 +40,7 @@ kernel::Kernel build_combine(const CombineForm& form) {
                  [&](Val part) { top = kernel::max(top, log_sums.load(part_of(part))); });
     const Val base = kernel::select(top.get() == lowest, 0, top.get());  // nobody looked anywhere
     kernel::for_(index(0), parts, index(1), [&](Val part) {
-      const Val weight = kernel::exp(log_sums.load(part_of(part)) - base);
+      const Val weight = kernel::exp_below_zero(log_sums.load(part_of(part)) - base);
       sum += weight;
       value = kernel::fma(weight, outs.load(part_of(part) * width + element), value);
     });

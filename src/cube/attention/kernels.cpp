@@ -7,6 +7,7 @@
 #include "cube/attention/tiles.hpp"
 #include "cube/emit_node.hpp"
 #include "cube/index_math.hpp"
+#include "kernel/functions.hpp"
 #include "op/common.hpp"
 
 namespace strata::cube::attention {
@@ -129,10 +130,19 @@ class Recorder {
     return form_.causal ? kernel::min(kernel::max(end + n_ - m_, 0), n_) : n_;
   }
 
-  /// A score after the mask: -infinity where the query may not look, or there is no query or key.
-  Val masked(Val score, Val head, Val query, Val key) const {
-    Val open = (query < m_) & (key < n_);
-    if (form_.causal) open = open & (key <= query + n_ - m_);
+  /// How many keys a query may look at; none where there is no such query.
+  Val open_keys(Val query) const {
+    const Val keys = form_.causal ? kernel::min(kernel::max(query + n_ - m_ + 1, 0), n_) : n_;
+    return kernel::select(query < m_, keys, 0);
+  }
+  /// Of `count` entries those below `extent` that lie from `first` on; i32.
+  static Val part_of(Val count, Val first, int extent) {
+    return narrow_index(kernel::min(kernel::max(count - first, 0), extent));
+  }
+  static Val narrow_index(Val i) { return kernel::convert(i, Scalar::i32); }
+
+  /// A score after the mask: -infinity where the query may not look.
+  Val masked(Val score, Val open, Val head, Val query, Val key) const {
     if (form_.mask != MaskKind::none) {
       const Val at = mask_offset_ + batch_ * mask_strides_[0] + head * mask_strides_[1] +
                      query * mask_strides_[2] + key * mask_strides_[3];
@@ -155,14 +165,16 @@ class Recorder {
   /// Scores of a query against keys from `key` on become weights, relative to the largest score so far.
   /// Returns the factor of what was weighed before.
   Val take_in(Val& scores, const Seen& seen, Val head, Val query, Val key) const {
+    const Val open = part_of(open_keys(query), key, form_.tile.tile_columns());
     for (int j = 0; j < columns(); ++j) {
-      const Val score = masked(kernel::extract(scores, j), head, query, key + tiles().column(j));
+      const Val score = masked(kernel::extract(scores, j), narrow_index(tiles().column(j)) < open, head,
+                               query, key + tiles().column(j));
       scores = kernel::insert(scores, score, j);
     }
     const Val top = kernel::max(seen.top, tiles().row_max(reduce(scores, kernel::reduce_max)));
     const Val base = kernel::select(is_nothing(top), 0, top);  // nothing was seen yet
-    scores = kernel::exp(scores - kernel::splat(base, columns()));
-    const Val factor = kernel::exp(seen.top - base);
+    scores = kernel::exp_below_zero(scores - kernel::splat(base, columns()));
+    const Val factor = kernel::exp_below_zero(seen.top - base);
     seen.sum = kernel::fma(seen.sum, factor, reduce(scores, kernel::reduce_add));
     seen.top = top;
     return factor;
@@ -212,33 +224,43 @@ class Recorder {
     return {buffer, form_.dtype, base, width, count, width, {}};
   }
 
-  /// What log_sum and delta say of a query; numbers of another one where there is no such query.
+  /// What is known of a query; log_sum and delta of another one where there is no such query.
   struct Row {
-    Val log_sum, delta;
+    Val log_sum, delta, keys;
   };
   Row row_of(Val head, Val query) const {
     const Val at = (batch_ * heads_ + head) * m_ + kernel::min(query, m_ - 1);
     const Val log_sum = sums_.load(at + sums_offset_);
     // exp(score - infinity): a query that looks nowhere has no weights.
-    return {kernel::select(is_nothing(log_sum), -log_sum, log_sum), delta_.load(at + delta_offset_)};
+    return {kernel::select(is_nothing(log_sum), -log_sum, log_sum), delta_.load(at + delta_offset_),
+            open_keys(query)};
   }
 
-  /// Scores and products of g and v become weights and gradients of the scores.
+  /// Scores and products of g and v become weights and gradients of the scores. The tile has queries along
+  /// its rows, or with `along_columns` the other way round.
   struct Slopes {
     std::vector<Val> weights, slopes;
   };
-  template <class RowOf, class QueryOf, class KeyOf>
-  Slopes weigh(Val head, const std::vector<Val>& scores, const std::vector<Val>& products, RowOf&& row_at,
-               QueryOf&& query_of, KeyOf&& key_of) const {
+  Slopes weigh(Val head, const std::vector<Val>& scores, const std::vector<Val>& products,
+               const std::vector<Row>& queries, bool along_columns, Val first_row, Val first_column) const {
+    const Val first_key = along_columns ? first_row : first_column;
+    const int extent = along_columns ? form_.tile.tile_rows() : form_.tile.tile_columns();
+    std::vector<Val> open;
+    for (const auto& query : queries) open.push_back(part_of(query.keys, first_key, extent));
     Slopes result;
     for (int i = 0; i < rows(); ++i) {
-      Val weights = scores[static_cast<std::size_t>(i)], slopes = weights;
+      const Val row = tiles().row(i), score_row = scores[static_cast<std::size_t>(i)],
+                product_row = products[static_cast<std::size_t>(i)];
+      Val weights = score_row, slopes = score_row;
       for (int j = 0; j < columns(); ++j) {
-        const Row& row = row_at(i, j);
-        const Val score = masked(kernel::extract(scores[static_cast<std::size_t>(i)], j), head,
-                                 query_of(i, j), key_of(i, j));
-        const Val weight = kernel::exp(score - row.log_sum);
-        const Val slope = weight * (kernel::extract(products[static_cast<std::size_t>(i)], j) - row.delta);
+        const Val column = tiles().column(j);
+        const auto at = static_cast<std::size_t>(along_columns ? j : i);
+        const Val query = along_columns ? first_column + column : first_row + row,
+                  key = along_columns ? row : column;
+        const Val score =
+            masked(kernel::extract(score_row, j), narrow_index(key) < open[at], head, query, first_key + key);
+        const Val weight = kernel::exp_below_zero(score - queries[at].log_sum);
+        const Val slope = weight * (kernel::extract(product_row, j) - queries[at].delta);
         weights = kernel::insert(weights, weight, j);
         slopes = kernel::insert(slopes, kernel::select(is_nothing(score), 0, slope), j);
       }
@@ -254,17 +276,13 @@ class Recorder {
                v = v_.rows(batch_, group, n_, e_), g = g_.rows(batch_, head, m_, e_);
     const int vectors = form_.key_vectors;
     const auto out = tiles().zeros(vectors);
-    std::vector<Row> of_rows;
-    for (int i = 0; i < rows(); ++i) of_rows.push_back(row_of(head, first + tiles().row(i)));
+    std::vector<Row> queries;
+    for (int i = 0; i < rows(); ++i) queries.push_back(row_of(head, first + tiles().row(i)));
     kernel::for_(index_constant(0), seen_before(kernel::min(first + form_.tile.tile_rows(), m_)),
                  form_.tile.tile_columns(), [&](Val key) {
                    const auto scores = tiles().scores(q, first, k, key);
                    const auto products = tiles().scores(g, first, v, key);
-                   const auto w = weigh(
-                       head, scores, products,
-                       [&](int i, int) -> const Row& { return of_rows[static_cast<std::size_t>(i)]; },
-                       [&](int i, int) { return first + tiles().row(i); },
-                       [&](int, int j) { return key + tiles().column(j); });
+                   const auto w = weigh(head, scores, products, queries, false, first, key);
                    tiles().keep(w.slopes);
                    tiles().accumulate(out, vectors, k, key);
                  });
@@ -283,13 +301,9 @@ class Recorder {
       kernel::for_(begin, m_, width, [&](Val query) {
         const auto scores = tiles().scores(k, first, times(q, scale_), query);
         const auto products = tiles().scores(v, first, g, query);
-        std::vector<Row> of_columns;
-        for (int j = 0; j < columns(); ++j) of_columns.push_back(row_of(head, query + tiles().column(j)));
-        const auto w = weigh(
-            head, scores, products,
-            [&](int, int j) -> const Row& { return of_columns[static_cast<std::size_t>(j)]; },
-            [&](int, int j) { return query + tiles().column(j); },
-            [&](int i, int) { return first + tiles().row(i); });
+        std::vector<Row> queries;
+        for (int j = 0; j < columns(); ++j) queries.push_back(row_of(head, query + tiles().column(j)));
+        const auto w = weigh(head, scores, products, queries, true, first, query);
         tiles().keep(w.weights);
         tiles().accumulate(dv, form_.value_vectors, g, query);
         kernel::barrier();  // all are through with the weights
