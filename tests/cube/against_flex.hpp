@@ -40,13 +40,14 @@ inline backend::ValueRef laid_out(backend::Backend& home, const TensorData& data
   return run(home, op::Slice{start, wide->shape, Dims::filled(rank, 1)}, wide);
 }
 
-struct Operand {
+/// Data, and how it lies in memory.
+struct LaidOut {
   TensorData data;
   Layout layout = Layout::dense;
 };
 
 inline std::vector<TensorData> results_on(backend::Backend& home, const op::Operation& op,
-                                          const std::vector<Operand>& operands) {
+                                          const std::vector<LaidOut>& operands) {
   std::vector<backend::ValueRef> inputs;
   for (const auto& o : operands) inputs.push_back(laid_out(home, o.data, o.layout));
   std::vector<TensorData> results;
@@ -56,7 +57,7 @@ inline std::vector<TensorData> results_on(backend::Backend& home, const op::Oper
 
 /// Runs `op` on both; fails unless the GPU's results need no host call. `close(result, gpu, flex)` compares.
 template <class Close>
-void expect_as_on_flex(const op::Operation& op, const std::vector<Operand>& operands, Close&& close) {
+void expect_as_on_flex(const op::Operation& op, const std::vector<LaidOut>& operands, Close&& close) {
   const auto calls = gpu_cube().client().counters().host_calls;
   const auto gpu = results_on(gpu_cube(), op, operands);
   EXPECT_EQ(gpu_cube().client().counters().host_calls, calls) << "computed on the host";
@@ -66,7 +67,7 @@ void expect_as_on_flex(const op::Operation& op, const std::vector<Operand>& oper
 }
 
 /// The same, bit for bit.
-inline void expect_same_as_flex(const op::Operation& op, const std::vector<Operand>& operands) {
+inline void expect_same_as_flex(const op::Operation& op, const std::vector<LaidOut>& operands) {
   expect_as_on_flex(op, operands, [](std::size_t i, const TensorData& gpu, const TensorData& flex) {
     EXPECT_TRUE(same(gpu, flex)) << "result " << i;
   });

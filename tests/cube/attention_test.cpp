@@ -43,9 +43,9 @@ struct Problem {
   std::optional<TensorData> mask{};
   double scale = 0.3;
 
-  std::vector<Operand> operands() const {
+  std::vector<LaidOut> operands() const {
     const auto& s = size;
-    std::vector<Operand> result{{random_data(dtype, {s.batch, s.heads, s.m, s.d}, -1, 1, 1), layout},
+    std::vector<LaidOut> result{{random_data(dtype, {s.batch, s.heads, s.m, s.d}, -1, 1, 1), layout},
                                 {random_data(dtype, {s.batch, s.groups, s.n, s.d}, -1, 1, 2), layout},
                                 {random_data(dtype, {s.batch, s.groups, s.n, s.e}, -1, 1, 3), layout}};
     if (mask) result.push_back({*mask, layout});
