@@ -124,6 +124,21 @@ TEST(GpuAttention, EveryLayout) {
     Problem{.size = s, .layout = layout, .mask = mask_data(DType::boolean, {s.m, s.n})}.expect_both();
 }
 
+TEST(GpuAttention, RowsMayEndWithinAVector) {
+  const Problem wide{.size = {1, 2, 2, 5, 7, 8, 8}};
+  const auto narrow = [&](backend::Backend& home) {
+    std::vector<backend::ValueRef> inputs;
+    for (const auto& o : wide.operands()) {  // rows of 6, 8 apart
+      const auto x = laid_out(home, o.data, Layout::dense);
+      auto stop = x->shape;
+      stop[3] = 6;
+      inputs.push_back(backend::execute(home, op::Slice{{0, 0, 0, 0}, stop, {1, 1, 1, 1}}, {&x, 1})[0]);
+    }
+    return home.into_data(backend::execute(home, op::Attention{false, 0.3}, inputs)[0]).get();
+  };
+  wide.close(40)(0, narrow(gpu_cube()), narrow(flex::instance()));
+}
+
 TEST(GpuAttention, FewQueriesSplitTheKeys) {
   const Sizes few{1, 2, 1, 5, 300, 12, 9}, many{1, 2, 1, 40, 300, 12, 9};
   for (const auto& s : {few, many}) {
