@@ -1,5 +1,5 @@
-// What strata needs on cuda:0 for the rows of compare.py: "name<TAB>microseconds" a line, medians. Large work is timed as
-// calls queued one behind the other up to a sync; what a call costs the caller, without the wait.
+// What strata needs on cuda:0 for the rows of compare.py: "name<TAB>microseconds" a line, medians. Large work
+// is timed as calls queued one behind the other up to a sync; what a call costs the caller, without the wait.
 #include <algorithm>
 #include <chrono>
 #include <functional>
@@ -103,25 +103,28 @@ void bandwidth(const Bench& bench, const Device& device) {
   bench.work("sum of all", [&] { return x.sum(); });
   bench.work("argmax over last", [&] { return x.argmax(1); });
   bench.work("softmax", [&] { return x.softmax(1); });
-  const auto weight = Tensor<1>::random({8192}, -1, 1, device), bias = Tensor<1>::random({8192}, -1, 1, device);
+  const auto weight = Tensor<1>::random({8192}, -1, 1, device),
+             bias = Tensor<1>::random({8192}, -1, 1, device);
   bench.work("layer norm", [&] { return layer_norm(x, weight, bias); });
   bench.work("transposed copy", [&] { return x.transpose().reshape({x.size()}); });
 }
 
 void products(const Bench& bench, const Device& device) {
-  for (const auto& [dtype, name] : {std::pair{DType::f32, "f32"}, {DType::bf16, "bf16"}, {DType::f16, "f16"}}) {
+  for (const auto& [dtype, name] :
+       {std::pair{DType::f32, "f32"}, {DType::bf16, "bf16"}, {DType::f16, "f16"}}) {
     const auto product = [&](const Shape& a, const Shape& b, const std::string& label) {
-      const auto x = Tensor<2>::random(a, -1, 1, device, dtype), y = Tensor<2>::random(b, -1, 1, device, dtype);
+      const auto x = Tensor<2>::random(a, -1, 1, device, dtype),
+                 y = Tensor<2>::random(b, -1, 1, device, dtype);
       bench.work(fmt::format("matmul {} {}", name, label), [&] { return x.matmul(y); });
     };
     for (std::int64_t n : {256, 512, 1024, 2048, 4096, 8192}) product({n, n}, {n, n}, fmt::format("{}", n));
     if (dtype == DType::f16) continue;
     for (const auto& [m, k, n] : std::vector<std::array<std::int64_t, 3>>{{1, 4096, 4096},
-                                                                         {16, 4096, 4096},
-                                                                         {64, 4096, 14336},
-                                                                         {8192, 1024, 64},
-                                                                         {64, 8192, 64},
-                                                                         {333, 777, 555}}) {
+                                                                          {16, 4096, 4096},
+                                                                          {64, 4096, 14336},
+                                                                          {8192, 1024, 64},
+                                                                          {64, 8192, 64},
+                                                                          {333, 777, 555}}) {
       product({m, k}, {k, n}, fmt::format("{}x{}x{}", m, k, n));
     }
   }

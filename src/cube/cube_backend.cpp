@@ -8,6 +8,7 @@
 #include "bridge/expand.hpp"
 #include "cube/arg_reduce.hpp"
 #include "cube/arg_sort.hpp"
+#include "cube/attention/attention.hpp"
 #include "cube/cross_entropy.hpp"
 #include "cube/cumulative.hpp"
 #include "cube/elementwise.hpp"
@@ -17,6 +18,7 @@
 #include "cube/reduce.hpp"
 #include "cube/scatter.hpp"
 #include "cube/transpose.hpp"
+#include "cube/window.hpp"
 #include "strata/error.hpp"
 #include "trace/span.hpp"
 
@@ -85,7 +87,7 @@ backend::Values CubeBackend::execute(const op::Operation& op, backend::Inputs in
   if (expands(op, inputs)) return backend::Values(bridge::expand(op, inputs));
   const auto host = [&] { return on_host(op, inputs, types); };
   const auto input = [&](std::size_t i) { return cube_ref(inputs[i]); };
-  const bool units = target_.units > 1;
+  const bool gpu = target_.units > 1;  // on a CPU flex's code is as fast and shares the memory
   const auto input_view = [&] { return static_cast<const CubeValue&>(*inputs[0]).view(); };
   return std::visit(
       op::Overload{
@@ -96,33 +98,43 @@ backend::Values CubeBackend::execute(const op::Operation& op, backend::Inputs in
           [&](const op::Unfold& o) { return layout(op::unfolded(input_view(), o)); },
           [&](const op::SliceAssign& o) { return backend::Values(slice_assign(o, inputs, types[0])); },
           [&](const op::ArgReduce& o) {
-            return units ? backend::Values(arg_reduce(*this, o, input(0), types[0])) : host();
+            return gpu ? backend::Values(arg_reduce(*this, o, input(0), types[0])) : host();
           },
           [&](const op::ArgSort& o) {
-            return units ? backend::Values(arg_sort(*this, o, input(0), types[0])) : host();
+            return gpu ? backend::Values(arg_sort(*this, o, input(0), types[0])) : host();
           },
           [&](const op::Cumulative& o) {
-            return units ? backend::Values(cumulative(*this, o, input(0), types[0])) : host();
+            return gpu ? backend::Values(cumulative(*this, o, input(0), types[0])) : host();
           },
           [&](const op::Gather& o) {
-            return units ? backend::Values(gather(*this, o, input(0), input(1), types[0])) : host();
+            return gpu ? backend::Values(gather(*this, o, input(0), input(1), types[0])) : host();
           },
           [&](const op::Scatter& o) {
-            return units ? backend::Values(scatter(*this, o, input(0), input(1), input(2), types[0]))
-                         : host();
+            return gpu ? backend::Values(scatter(*this, o, input(0), input(1), input(2), types[0])) : host();
           },
-          [&](const op::Conv&) { return host(); },
-          [&](const op::Pool&) { return host(); },
+          [&](const op::Conv& o) {
+            return gpu ? window::execute(*this, o, cube_ref(inputs[0]), cube_ref(inputs[1]), types[0])
+                       : host();
+          },
+          [&](const op::Pool& o) {
+            return gpu ? window::execute(*this, o, cube_ref(inputs[0]), types[0]) : host();
+          },
           [&](const op::Linalg&) { return host(); },
-          [&](const op::ArgPool&) { return host(); },
+          [&](const op::ArgPool& o) {
+            return gpu ? window::execute(*this, o, cube_ref(inputs[0]), types[0]) : host();
+          },
           [&](const op::Fft&) { return host(); },
-          [&](const op::Attention&) { return host(); },
-          [&](const op::AttentionGradient&) { return host(); },
+          [&](const op::Attention& o) {
+            return gpu && attention::serves(inputs) ? attention::execute(*this, o, inputs, types) : host();
+          },
+          [&](const op::AttentionGradient& o) {
+            return gpu && attention::serves(inputs) ? attention::execute(*this, o, inputs, types) : host();
+          },
           [&](const op::CrossEntropy& o) {
-            return units && inputs[0]->shape.product() > 0 ? cross_entropy(*this, o, inputs, types) : host();
+            return gpu && inputs[0]->shape.product() > 0 ? cross_entropy(*this, o, inputs, types) : host();
           },
           [&](const op::CrossEntropyGradient& o) {
-            return units && types[0].shape.product() > 0
+            return gpu && types[0].shape.product() > 0
                        ? backend::Values(cross_entropy_gradient(*this, o, inputs, types[0]))
                        : host();
           },

@@ -79,7 +79,8 @@ bool wants_non_temporal(const Target& target, const Block& block, const LoopNest
 bool is_aligned(const Target& target, const LoopNest& nest, std::size_t operand, std::int64_t offset,
                 int lanes) {
   const int layout = nest.layout_of[operand];
-  if (target.units == 1 || nest.inner_access(layout) != Access::contiguous || offset % lanes != 0) return false;
+  if (target.units == 1 || nest.inner_access(layout) != Access::contiguous || offset % lanes != 0)
+    return false;
   const auto& strides = nest.layouts[static_cast<std::size_t>(layout)];
   return std::all_of(strides.begin(), strides.end() - 1, [&](std::int64_t s) { return s % lanes == 0; });
 }

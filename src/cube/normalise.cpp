@@ -61,7 +61,8 @@ class RowRecorder {
       if (form_.full) {
         kernel::if_(there, [&] { out_.store(at, value, {.flags = flags()}); });
       } else if (form_.aligned) {
-        kernel::if_(there & (columns_of_[index(v)] < columns_), [&] { out_.store(at, value, {.flags = flags()}); });
+        kernel::if_(there & (columns_of_[index(v)] < columns_),
+                    [&] { out_.store(at, value, {.flags = flags()}); });
       } else {
         kernel::if_(there, [&] { out_.store(at, value, {.mask = inside_[index(v)]}); });
       }
@@ -76,8 +77,7 @@ class RowRecorder {
 
   void read() {
     for (int v = 0; v < form_.vectors; ++v) {
-      const Val column =
-          (kernel::convert(kernel::unit_x(), Scalar::i64) + v * form_.units_x) * form_.lanes;
+      const Val column = (kernel::convert(kernel::unit_x(), Scalar::i64) + v * form_.units_x) * form_.lanes;
       columns_of_.push_back(column);
       if (form_.full) continue;
       const auto left = kernel::splat(kernel::convert(columns_ - column, Scalar::i32), form_.lanes);
@@ -93,9 +93,8 @@ class RowRecorder {
     if (form_.full) return widen(from.load(at, form_.lanes, {.flags = flags()}), form_.dtype);
     if (form_.aligned) {
       const Var value(fill(outside));
-      kernel::if_(columns_of_[index(v)] < columns_, [&] {
-        value.set(widen(from.load(at, form_.lanes, {.flags = flags()}), form_.dtype));
-      });
+      kernel::if_(columns_of_[index(v)] < columns_,
+                  [&] { value.set(widen(from.load(at, form_.lanes, {.flags = flags()}), form_.dtype)); });
       return value;
     }
     const Val stored = from.load(at, form_.lanes, {.mask = inside_[index(v)]});
@@ -121,7 +120,8 @@ class RowRecorder {
     if (planes() == 1) return mine;
     const Val first = kernel::unit_y() * planes();
     kernel::barrier();  // what the reduction before left has been read
-    kernel::if_(kernel::unit_x() % plane == 0, [&] { shared_.store(first + kernel::unit_x() / plane, mine); });
+    kernel::if_(kernel::unit_x() % plane == 0,
+                [&] { shared_.store(first + kernel::unit_x() / plane, mine); });
     kernel::barrier();
     Val all = shared_.load(first);
     for (int p = 1; p < planes(); ++p) all = combine(all, shared_.load(first + p));
@@ -171,7 +171,7 @@ class RowRecorder {
   Buffer out_, x_, shared_;
   std::vector<Buffer> parameters_;
   Val rows_, columns_, eps_, base_;
-  std::vector<Val> offsets_;  ///< of the inputs
+  std::vector<Val> offsets_;                       ///< of the inputs
   std::vector<Val> columns_of_, inside_, values_;  ///< one a vector of the unit
 };
 
@@ -187,7 +187,8 @@ KernelKey key_of(const RowForm& form) {
 
 std::string name_of(const RowForm& form) {
   constexpr const char* names[] = {"softmax", "log_softmax", "layer_norm", "rms_norm"};
-  return std::string(names[static_cast<int>(form.kind)]) + "_rows_" + std::string(strata::name_of(form.dtype));
+  return std::string(names[static_cast<int>(form.kind)]) + "_rows_" +
+         std::string(strata::name_of(form.dtype));
 }
 
 }  // namespace
@@ -210,9 +211,9 @@ RowForm plan_rows(const Target& target, const op::Operation& op, const op::Tenso
   form.lanes = lanes_of(target, x.dtype);
   const std::int64_t n = x.shape.back();
   const auto vectors = static_cast<std::uint64_t>(ceil_div(n, form.lanes));
-  form.units_x = static_cast<int>(std::min<std::uint64_t>(
-      std::bit_ceil((vectors + vectors_worth_a_unit - 1) / vectors_worth_a_unit),
-      static_cast<std::uint64_t>(target.units)));
+  form.units_x = static_cast<int>(
+      std::min<std::uint64_t>(std::bit_ceil((vectors + vectors_worth_a_unit - 1) / vectors_worth_a_unit),
+                              static_cast<std::uint64_t>(target.units)));
   form.units_y = target.units / form.units_x;
   form.vectors = static_cast<int>(
       std::bit_ceil(static_cast<std::uint64_t>(ceil_div(static_cast<std::int64_t>(vectors), form.units_x))));
@@ -222,8 +223,8 @@ RowForm plan_rows(const Target& target, const op::Operation& op, const op::Tenso
 }
 
 kernel::Kernel build_rows(const RowForm& form) {
-  kernel::Builder builder(name_of(form), {static_cast<std::uint32_t>(form.units_x),
-                                          static_cast<std::uint32_t>(form.units_y), 1});
+  kernel::Builder builder(
+      name_of(form), {static_cast<std::uint32_t>(form.units_x), static_cast<std::uint32_t>(form.units_y), 1});
   RowRecorder(builder, form).record();
   return builder.finish();
 }

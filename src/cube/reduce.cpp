@@ -69,7 +69,8 @@ void choose_widths(const Target& target, const ReduceNest& nest, ReduceKernelFor
   constexpr int widest_strip = 64;
   const auto vectors = static_cast<std::uint64_t>(ceil_div(extent, form.lanes));
   form.units_x = static_cast<int>(std::min<std::uint64_t>(
-      std::bit_ceil(vectors), static_cast<std::uint64_t>(rows ? target.units : std::min(target.units, widest_strip))));
+      std::bit_ceil(vectors),
+      static_cast<std::uint64_t>(rows ? target.units : std::min(target.units, widest_strip))));
   form.units_y = target.units / form.units_x;
   const auto multiple = [&](std::int64_t v) { return v % form.lanes == 0; };
   const auto strides = [&](const Strides& s, int skipped) {
@@ -190,7 +191,8 @@ KernelKey reduce_key(const ReduceKernelForm& form) {
   h.add(form.form);
   h.add(form.access);
   h.add(form.split);
-  for (int v : {form.kept_rank, form.reduced_rank, form.lanes, form.vectors, form.units_x, form.units_y}) h.add(v);
+  for (int v : {form.kept_rank, form.reduced_rank, form.lanes, form.vectors, form.units_x, form.units_y})
+    h.add(v);
   h.add(form.aligned);
   return h.key();
 }

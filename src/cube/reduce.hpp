@@ -23,9 +23,9 @@ struct ReduceKernelForm {
   Access access{};     ///< of the input along the vectors
   bool split = false;  ///< writes partial results
   int lanes = 1;
-  int vectors = 1;  ///< columns: vectors side by side in one strip
-  int units_x = 1;  ///< along the vectors
-  int units_y = 1;  ///< rows: results side by side; columns: what is reduced, cut once more
+  int vectors = 1;       ///< columns: vectors side by side in one strip
+  int units_x = 1;       ///< along the vectors
+  int units_y = 1;       ///< rows: results side by side; columns: what is reduced, cut once more
   bool aligned = false;  ///< every vector begins at a multiple of its length
   int units() const { return units_x * units_y; }
 };

@@ -150,13 +150,14 @@ class ReduceRecorder {
   void record() {
     const Val first = kernel::convert(kernel::cube_x(), Scalar::i64) * tasks_per_cube_;
     const bool rows = form_.form == ReduceForm::rows;
-    kernel::for_(first, kernel::min(first + tasks_per_cube_, tasks_), rows ? form_.units_y : 1, [&](Val task) {
-      if (rows) {
-        record_row(task);
-      } else {
-        record_strip(task);
-      }
-    });
+    kernel::for_(first, kernel::min(first + tasks_per_cube_, tasks_), rows ? form_.units_y : 1,
+                 [&](Val task) {
+                   if (rows) {
+                     record_row(task);
+                   } else {
+                     record_strip(task);
+                   }
+                 });
   }
 
  private:
@@ -275,7 +276,8 @@ class ReduceRecorder {
   /// Of all units of a row: first those of a plane, then the planes of the row.
   Val combine_units(Val mine) const {
     for (int step = std::min(form_.units_x, plane) / 2; step > 0; step /= 2) {
-      const Val other = kernel::plane_shuffle_xor(mine, kernel::constant(kernel::make_type(Scalar::i32), step));
+      const Val other =
+          kernel::plane_shuffle_xor(mine, kernel::constant(kernel::make_type(Scalar::i32), step));
       mine = combine(form_.kind, mine, other);
     }
     if (planes() == 1) return mine;
@@ -355,7 +357,8 @@ class ReduceRecorder {
     const Val left = kernel::min(kernel::max(kept_extents_.back() - column, index_constant(0)), lanes);
     const Val stride = kept_strides_.back();
     const Val start = form_.access == Access::contiguous ? base + column : base + column * stride;
-    if (form_.units_y > 1) range.inner_begin = range.inner_begin + kernel::convert(kernel::unit_y(), Scalar::i64);
+    if (form_.units_y > 1)
+      range.inner_begin = range.inner_begin + kernel::convert(kernel::unit_y(), Scalar::i64);
     const auto sum = [&](Val mask) {
       Accumulator acc(form_.kind, scalar_, lanes);
       for_each_outer(range, start, [&](Val row_base) {
@@ -373,7 +376,8 @@ class ReduceRecorder {
     };
     const Val mask = tail_mask(left, lanes);
     const Var result(kernel::make_type(scalar_, lanes));
-    kernel::if_(left == lanes, [&] { result.set(sum(Val{})); }, [&] { result.set(sum(mask)); });
+    kernel::if_(
+        left == lanes, [&] { result.set(sum(Val{})); }, [&] { result.set(sum(mask)); });
     if (form_.units_y == 1) return store(out + column, result, mask);
     const auto place = [&](Val y) { return (y * form_.units_x + kernel::unit_x()) * lanes; };
     shared_.store(place(kernel::unit_y()), result, {.flags = kernel::aligned});

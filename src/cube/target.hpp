@@ -11,7 +11,7 @@ struct Target {
   int vector_bytes = 64;  ///< one vector register, or the widest access of a unit
   int vectors = 4;        ///< registers one kernel value spans: independent work between dependent operations
   int units = 1;          ///< units in a cube; 1: the cube is one thread of a CPU
-  std::int64_t cube_bytes = 0;   ///< memory traffic that makes a cube worth its overhead
+  std::int64_t cube_bytes = 0;  ///< memory traffic that makes a cube worth its overhead
   /// Reductions are cut into parts of at least `part_bytes` where fewer than `enough_cubes` would run, up to
   /// about `most_cubes`.
   std::int64_t enough_cubes = 64, most_cubes = 1 << 16, part_bytes = 0;

@@ -134,9 +134,7 @@ class TransposeRecorder {
 
   static constexpr int plane = 32;
   /// Of the tile's lines: neighbours across them lie in different banks of four bytes.
-  int pitch() const {
-    return form_.tile + std::max(1, 4 / static_cast<int>(kernel::size_of(out_.scalar())));
-  }
+  int pitch() const { return form_.tile + std::max(1, 4 / static_cast<int>(kernel::size_of(out_.scalar()))); }
 
   /// Calls f(along, across) for this unit's places in the tile: units run along x, and all places of a unit
   /// come before the next barrier.
@@ -162,13 +160,16 @@ class TransposeRecorder {
     const auto drain = [&](bool whole) {
       for_each_place([&](Val column, Val row) {
         const Val mask = whole ? Val{} : (row < rows) & (column < columns);
-        out_.store(out + row * out_row_stride_ + column, shared_.load(column * pitch() + row), {.mask = mask});
+        out_.store(out + row * out_row_stride_ + column, shared_.load(column * pitch() + row),
+                   {.mask = mask});
       });
     };
     const Val whole = (rows == form_.tile) & (columns == form_.tile);
-    kernel::if_(whole, [&] { fill(true); }, [&] { fill(false); });
+    kernel::if_(
+        whole, [&] { fill(true); }, [&] { fill(false); });
     kernel::barrier();
-    kernel::if_(whole, [&] { drain(true); }, [&] { drain(false); });
+    kernel::if_(
+        whole, [&] { drain(true); }, [&] { drain(false); });
     kernel::barrier();  // before the next task writes the shared array
   }
 
@@ -201,10 +202,11 @@ std::optional<TransposeLaunch> plan_transpose(const Target& target, DType dtype,
                              2 * input.shape.product() * bytes > target.cache_bytes &&
                              columns * bytes % cache_line == 0 && tile * bytes == cache_line;
   const std::int64_t block_rows = shared ? tile : tiles_in_block * tile;
-  const std::int64_t segment = shared ? tile : 
-      std::min(std::max<std::int64_t>(1, target.cube_bytes / (block_rows * bytes * tile)),
-               ceil_div(columns, tile)) *
-      tile;
+  const std::int64_t segment =
+      shared ? tile
+             : std::min(std::max<std::int64_t>(1, target.cube_bytes / (block_rows * bytes * tile)),
+                        ceil_div(columns, tile)) *
+                   tile;
   const std::int64_t row_blocks = ceil_div(rows, block_rows), segments = ceil_div(columns, segment);
   Shape extents;
   Strides in_strides, out_strides;

@@ -296,7 +296,7 @@ Val cos(Val a);
 Val log1p(Val a);
 Val expm1(Val a);
 Val erf(Val a);
-Val exp2_fast(Val a);   ///< see Opcode
+Val exp2_fast(Val a);  ///< see Opcode
 Val recip_fast(Val a);
 /// a * b + c, rounded once for floats.
 Val fma(Val a, Val b, Val c);

@@ -47,7 +47,8 @@ Val fast_exp(Val x) {
   return select(e == number(std::numeric_limits<double>::infinity()), e, fma(e, lost * ln2, e));
 }
 
-/// As expand_tanh, with the exponent's arithmetic on the bits of a sum: 1.5 * 2^23 + n holds n in its last bits.
+/// As expand_tanh, with the exponent's arithmetic on the bits of a sum: 1.5 * 2^23 + n holds n in its last
+/// bits.
 Val fast_tanh(Val x) {
   constexpr double shifter = 12582912;
   const auto number = [&](double v) { return constant(x.type, v); };

@@ -76,6 +76,22 @@ Val exp2(Val x) {
   return scale_exponent(p + 1.0, convert(n, word_of(x)));
 }
 
+Val exp_below_zero(Val x) {
+  if (is_half(x)) return through(Scalar::f32, exp_below_zero, x);
+  const double least = wide(x) ? -708 : -87;
+  const int fraction = wide(x) ? 52 : 23;
+  const double magic = wide(x) ? 0x1.8p52 : 0x1.8p23;  // to which a small number is added as a whole one
+  const double ln2_high = wide(x) ? 0x1.62e42fefa38p-1 : 0.693115234375;
+  const double ln2_low = wide(x) ? 0x1.ef35793c7673p-45 : 3.1946184945309415e-05;
+  const Val clamped = at_least(x, least);
+  const Val shifted = fma(clamped, number_like(x, std::numbers::log2e), number_like(x, magic));
+  const Val n = shifted - magic;
+  const Val r = fma(n, number_like(x, -ln2_low), fma(n, number_like(x, -ln2_high), clamped));
+  const Val one = bitcast(number_like(x, 1), word_of(x));
+  const Val power = bitcast((bitcast(shifted, word_of(x)) << fraction) + one, x.scalar());  // 2^n
+  return select(x < least, 0, fma(expm1_near_zero(r), power, power));
+}
+
 Val log2(Val x) {
   if (is_half(x)) return through(Scalar::f32, log2, x);
   const auto [k, m] = split(x);

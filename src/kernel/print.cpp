@@ -177,7 +177,8 @@ class Printer {
     if (i.opcode >= Opcode::load && i.opcode <= Opcode::atomic_max) return access(i);
     if (i.opcode == Opcode::load_matrix || i.opcode == Opcode::copy_async) {
       add("{} @{}, {}", op, memories_[i.memory], values(i));
-      if (i.opcode == Opcode::copy_async) out_ += " from @" + memories_[static_cast<std::size_t>(i.immediate)];
+      if (i.opcode == Opcode::copy_async)
+        out_ += " from @" + memories_[static_cast<std::size_t>(i.immediate)];
       if (i.opcode == Opcode::load_matrix && i.immediate) out_ += ", transposed";
       return;
     }

@@ -256,13 +256,15 @@ class Structure {
         count(i, 1, 1);
         require(i, is_shared(i.memory) && is_half(kernel_.memories[i.memory].scalar), "is for shared halves");
         require(i, is_index(operand(i, 0)), "the index is not i32 or i64");
-        return require(i, type(i.result) == Type{kernel_.memories[i.memory].scalar, 8}, "gives 8 lanes of the memory's type");
+        return require(i, type(i.result) == Type{kernel_.memories[i.memory].scalar, 8},
+                       "gives 8 lanes of the memory's type");
       case Opcode::copy_async: {
         count(i, 2, 3);
         const auto source = static_cast<std::size_t>(i.immediate);
         require(i, is_shared(i.memory), "is for shared memories");
         require(i, i.immediate >= 0 && source < kernel_.buffer_count(), "the source is no global buffer");
-        require(i, kernel_.memories[source].scalar == kernel_.memories[i.memory].scalar, "the memories differ in type");
+        require(i, kernel_.memories[source].scalar == kernel_.memories[i.memory].scalar,
+                "the memories differ in type");
         require(i, is_index(operand(i, 0)) && is_index(operand(i, 1)), "an index is not i32 or i64");
         if (i.operands.size() == 3)
           require(i, operand(i, 2) == Type{Scalar::boolean, 1}, "the condition is not one boolean");

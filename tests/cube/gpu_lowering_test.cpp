@@ -8,9 +8,12 @@
 #include <set>
 
 #include "codegen/compiler.hpp"
+#include "cube/attention/kernels.hpp"
+#include "cube/conv.hpp"
 #include "cube/elementwise.hpp"
-#include "cube/normalise.hpp"
 #include "cube/harness.hpp"
+#include "cube/normalise.hpp"
+#include "cube/pool.hpp"
 #include "cube/reduce.hpp"
 #include "cube/targets.hpp"
 #include "cube/transpose.hpp"
@@ -247,6 +250,68 @@ TEST_F(GpuLowering, CrossEntropies) {
         check_plan(op::CrossEntropyGradient{smoothing}, {logits, target, log_sum, row});
         check_plan(op::CrossEntropyGradient{smoothing}, {logits, target, log_sum, row, weights});
       }
+    }
+  }
+}
+
+TEST_F(GpuLowering, Pools) {
+  for (const auto index : {kernel::Scalar::i32, kernel::Scalar::i64}) {
+    for (const DType t : {DType::f32, DType::bf16, DType::u8, DType::i64}) {
+      window::PoolForm form;
+      form.dtype = t;
+      form.units = gpu_target().units;
+      form.window = {2, {0, 0, 0}, index};
+      check(build_pool(form));
+      form.where = true;
+      form.window.taps = {1, 3, 3};
+      check(build_pool(form));
+      form.where = false;
+      form.kind = op::PoolKind::mean;
+      form.count_padding = t == DType::f32;
+      if (is_float(t)) check(build_pool(form));
+    }
+  }
+}
+
+TEST_F(GpuLowering, Convolutions) {
+  for (const auto index : {kernel::Scalar::i32, kernel::Scalar::i64}) {
+    for (const DType t : {DType::f32, DType::f64, DType::f16}) {
+      window::ConvForm form;
+      form.in = form.out = t;
+      form.units = gpu_target().units;
+      form.window = {2, {1, 3, 3}, index};
+      for (const bool transposed : {false, true}) {
+        for (const bool whole_cube : {false, true}) {
+          form.transposed = transposed;
+          form.whole_cube = whole_cube;
+          check(build_conv(form));
+        }
+      }
+      form.whole_cube = false;
+      form.fold = true;
+      form.in = t == DType::f16 ? DType::f32 : t;
+      form.window.taps = {};
+      check(build_conv(form));
+      check(window::build_unfold({t, gpu_target().units, {3, {}, index}}));
+      check(window::build_unfold({t, gpu_target().units, {2, {1, 3, 3}, index}}));
+    }
+  }
+}
+
+TEST_F(GpuLowering, Attention) {
+  using namespace attention;
+  auto target = gpu_target();
+  target.units = 256;  // as many registers and as much shared memory as on a device
+  for (const auto kind : {KernelKind::forward, KernelKind::query_gradient, KernelKind::key_gradient}) {
+    for (const DType t : {DType::f32, DType::f64, DType::bf16}) {
+      const auto tile = tile_form(target, t, t == DType::bf16 ? 16 : 1000);
+      const auto mask = t == DType::f32   ? MaskKind::boolean
+                        : t == DType::f64 ? MaskKind::additive
+                                          : MaskKind::none;
+      const int vectors = tile.vectors(t == DType::bf16 ? 64 : widest_row);
+      const bool split = kind == KernelKind::forward && t == DType::bf16;
+      check(build({kind, mask, t != DType::f64, split, t, tile, vectors, vectors}));
+      check(build_combine({t, target.units, kernel::Scalar::i32}));
     }
   }
 }

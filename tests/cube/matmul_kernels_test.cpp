@@ -289,7 +289,8 @@ TEST(MatmulKernels, MatrixUnitsMultiplyHalves) {
     for (const auto& s : list) expect_product(p, s);
   };
   for (const auto t : {DType::bf16, DType::f16}) {
-    for (const auto& [m, n, k] : std::vector<std::array<std::int64_t, 3>>{{72, 80, 48}, {136, 8, 120}, {1, 200, 40}, {128, 128, 64}}) {
+    for (const auto& [m, n, k] : std::vector<std::array<std::int64_t, 3>>{
+             {72, 80, 48}, {136, 8, 120}, {1, 200, 40}, {128, 128, 64}}) {
       if (t == DType::f16 && m != 72) continue;  // the layouts below differ in addresses only
       const Shape a{m, k}, b{k, n};
       check(plain(dense(t, a), dense(t, b)));

@@ -26,7 +26,10 @@ class RowKernels : public CubeTest {
     ASSERT_EQ(expected.dtype(), actual.dtype());
     const auto e = expected.to_doubles(), a = actual.to_doubles();
     const DType t = data[0].dtype();
-    const double eps = t == DType::f64 ? 0x1p-52 : t == DType::f32 ? 0x1p-23 : t == DType::f16 ? 0x1p-10 : 0x1p-7;
+    const double eps = t == DType::f64   ? 0x1p-52
+                       : t == DType::f32 ? 0x1p-23
+                       : t == DType::f16 ? 0x1p-10
+                                         : 0x1p-7;
     for (std::size_t i = 0; i < e.size(); ++i) {
       if (std::isnan(e[i])) {
         EXPECT_TRUE(std::isnan(a[i])) << op::name_of(op) << " " << i << ": " << a[i];
@@ -41,7 +44,8 @@ class RowKernels : public CubeTest {
 
 TEST_F(RowKernels, SoftmaxOfEveryLengthAndDtype) {
   for (DType t : {DType::f32, DType::f64, DType::f16, DType::bf16}) {
-    for (const Shape& s : {Shape{3, 5}, Shape{70, 1}, Shape{2, 3, 64}, Shape{5, 300}, Shape{2, 2048}, Shape{1001}}) {
+    for (const Shape& s :
+         {Shape{3, 5}, Shape{70, 1}, Shape{2, 3, 64}, Shape{5, 300}, Shape{2, 2048}, Shape{1001}}) {
       for (bool log : {false, true}) check(op::Softmax{s.rank() - 1, log}, {random_data(t, s, -9, 9)});
     }
   }

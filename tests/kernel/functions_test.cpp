@@ -130,6 +130,22 @@ TEST(Functions, LogarithmsOfWholePowersOfTwoAreWhole) {
   EXPECT_EQ(apply1<float>(exp2, exponents), powers);
 }
 
+template <class T>
+void check_exp_below_zero(double least) {
+  const auto x = samples<T>(least, 1e-4, 100000);
+  const auto y = apply1<T>(exp_below_zero, x);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    if (x[i] > T{1e-4}) continue;
+    const Exact want = x[i] < static_cast<T>(least) ? Exact{0} : std::exp(static_cast<Exact>(x[i]));
+    ASSERT_LE(ulp_error(y[i], want), 1.1) << x[i];
+  }
+}
+
+TEST(Functions, ExponentialsBelowZeroEndInZero) {
+  check_exp_below_zero<float>(-87);
+  check_exp_below_zero<double>(-708);
+}
+
 TEST(Functions, HalvesAreRoundedOnce) {
   const std::vector<Float16> x{Float16(0.3f), Float16(2.5f)};
   const auto y = apply1<Float16>(gelu, x), z = apply1<Float16>(lgamma, x);

@@ -311,7 +311,8 @@ class Machine {
       for (std::uint32_t n = 0; n < 4; ++n) {
         for (std::uint32_t e = 0; e < 2; ++e) {
           const std::uint32_t row = lane / 4, column = 2 * (lane % 4) + e;
-          const std::uint32_t stored_row = i.immediate ? column : row, stored_column = i.immediate ? row : column;
+          const std::uint32_t stored_row = i.immediate ? column : row,
+                              stored_column = i.immediate ? row : column;
           const auto at = static_cast<std::int64_t>(slot(i.operands[0], first + 8 * n + stored_row));
           if (at % 8 != 0) throw std::out_of_range("interpreter: load_matrix of a row that is not aligned");
           slot(i.result, u, 2 * n + e) = read(s, element(i, u, at + stored_column));

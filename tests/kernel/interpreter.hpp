@@ -24,8 +24,8 @@ struct Launch {
 /// start filled with 0xa5 bytes.
 ///
 /// Throws std::out_of_range for an access outside a memory, std::domain_error for an integer division by zero
-/// or with overflow and for a barrier that not all units reach, std::invalid_argument for a matrix_multiply of
-/// another shape than m16n8k16 of halves.
+/// or with overflow and for a barrier that not all units reach, std::invalid_argument for a matrix_multiply
+/// of another shape than m16n8k16 of halves.
 void interpret(const Kernel& kernel, const Launch& launch);
 
 }  // namespace strata::kernel::test

@@ -75,7 +75,8 @@ TEST(Math, WithApproximateUnitsTheRestStaysWithinTheStatedError) {
   const auto fast = [](Opcode op) {
     return [op](std::vector<Val> a) { return expand_math(op, a[0], MathUnits::approximate); };
   };
-  const auto check = [&](Opcode op, long double (*reference)(long double), double low, double high, double limit) {
+  const auto check = [&](Opcode op, long double (*reference)(long double), double low, double high,
+                         double limit) {
     auto x = samples<float>(low, high, 200000);
     const auto y = apply<float, float>(fast(op), {x});
     for (std::size_t i = 0; i < x.size(); ++i) {

@@ -65,7 +65,9 @@ Lowering::Value* Lowering::intrinsic(llvm::Intrinsic::ID id, Value* a) {
   return builder_.CreateUnaryIntrinsic(id, a);
 }
 
-Lowering::Value* Lowering::matrix_unit(const kernel::Instruction& i) { fail(i, "has no instruction on this target"); }
+Lowering::Value* Lowering::matrix_unit(const kernel::Instruction& i) {
+  fail(i, "has no instruction on this target");
+}
 Lowering::Value* Lowering::approximate(Opcode op, Value*) {
   fail(std::string(kernel::name_of(op)) + " has no instruction on this target");
 }

@@ -44,16 +44,17 @@ class Lowering {
   virtual Value* plane(const kernel::Instruction& i) = 0;
   virtual Value* minimum(Value* a, Value* b) = 0;  ///< floats; NaN if either is NaN
   virtual Value* maximum(Value* a, Value* b) = 0;
-  virtual Value* matrix_unit(const kernel::Instruction& i);  ///< matrix_multiply .. copy_wait; null: no result
+  virtual Value* matrix_unit(
+      const kernel::Instruction& i);                        ///< matrix_multiply .. copy_wait; null: no result
   virtual Value* approximate(kernel::Opcode op, Value* a);  ///< exp2_fast, recip_fast
-  virtual Value* widen_f16(Value* bits);  ///< i16 to float
-  virtual Value* narrow_f16(Value* x);    ///< float to i16, nearest even
+  virtual Value* widen_f16(Value* bits);                    ///< i16 to float
+  virtual Value* narrow_f16(Value* x);                      ///< float to i16, nearest even
   virtual Value* scale_exponent(Value* x, Value* n);
   virtual bool has_prefetch() const = 0;
   /// Whether a vector may be loaded from any element's address at once.
   virtual bool loads_unaligned_vectors() const = 0;
-  /// Instructions of an innermost loop's body up to which the back end may unroll it; other loops stay as they
-  /// are.
+  /// Instructions of an innermost loop's body up to which the back end may unroll it; other loops stay as
+  /// they are.
   virtual std::size_t longest_unrolled_body() const = 0;
   /// Units run one after the other, so that shared memory needs no atomics.
   virtual bool units_are_serial() const = 0;

@@ -158,8 +158,8 @@ class PtxLowering final : public Lowering {
   // --- matrices and copies past the registers
 
   /// One line of PTX; what has an effect keeps its place among the others.
-  Value* assembly(llvm::Type* result, const char* text, const char* constraints, llvm::ArrayRef<Value*> operands,
-                  bool effect) {
+  Value* assembly(llvm::Type* result, const char* text, const char* constraints,
+                  llvm::ArrayRef<Value*> operands, bool effect) {
     std::vector<llvm::Type*> types;
     for (auto* v : operands) types.push_back(v->getType());
     auto* t = llvm::FunctionType::get(result, types, false);
@@ -194,7 +194,8 @@ class PtxLowering final : public Lowering {
           assembly(none, "cp.async.cg.shared.global [$0], [$1], 16;", "r,l,~{memory}", {to, from}, true);
         } else {
           auto* bytes = builder_.CreateSelect(operand(i, 2), builder_.getInt32(16), builder_.getInt32(0));
-          assembly(none, "cp.async.cg.shared.global [$0], [$1], 16, $2;", "r,l,r,~{memory}", {to, from, bytes}, true);
+          assembly(none, "cp.async.cg.shared.global [$0], [$1], 16, $2;", "r,l,r,~{memory}",
+                   {to, from, bytes}, true);
         }
         return nullptr;
       }
@@ -210,10 +211,11 @@ class PtxLowering final : public Lowering {
   Value* load_matrix(const kernel::Instruction& i) {
     auto* word = builder_.getInt32Ty();
     auto* four = llvm::StructType::get(word, word, word, word);
-    auto* loaded = assembly(four,
-                            i.immediate ? "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {$0, $1, $2, $3}, [$4];"
-                                        : "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {$0, $1, $2, $3}, [$4];",
-                            "=r,=r,=r,=r,r,~{memory}", {shared_address(i.memory, operand(i, 0))}, true);
+    auto* loaded =
+        assembly(four,
+                 i.immediate ? "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {$0, $1, $2, $3}, [$4];"
+                             : "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {$0, $1, $2, $3}, [$4];",
+                 "=r,=r,=r,=r,r,~{memory}", {shared_address(i.memory, operand(i, 0))}, true);
     Value* v = llvm::PoisonValue::get(llvm::FixedVectorType::get(word, 4));
     for (unsigned n = 0; n < 4; ++n)
       v = builder_.CreateInsertElement(v, builder_.CreateExtractValue(loaded, n), n);
@@ -229,12 +231,12 @@ class PtxLowering final : public Lowering {
     for (auto* w : words(operand(i, 1))) operands.push_back(w);
     for (unsigned n = 0; n < 4; ++n) operands.push_back(builder_.CreateExtractElement(operand(i, 2), n));
     auto* f = builder_.getFloatTy();
-    auto* sums = assembly(
-        llvm::StructType::get(f, f, f, f),
-        s.a == Scalar::bf16
-            ? "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {$0, $1, $2, $3}, {$4, $5, $6, $7}, {$8, $9}, {$0, $1, $2, $3};"
-            : "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {$0, $1, $2, $3}, {$4, $5, $6, $7}, {$8, $9}, {$0, $1, $2, $3};",
-        "=f,=f,=f,=f,r,r,r,r,r,r,0,1,2,3", operands, false);
+    auto* sums = assembly(llvm::StructType::get(f, f, f, f),
+                          s.a == Scalar::bf16 ? "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {$0, "
+                                                "$1, $2, $3}, {$4, $5, $6, $7}, {$8, $9}, {$0, $1, $2, $3};"
+                                              : "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {$0, $1, "
+                                                "$2, $3}, {$4, $5, $6, $7}, {$8, $9}, {$0, $1, $2, $3};",
+                          "=f,=f,=f,=f,r,r,r,r,r,r,0,1,2,3", operands, false);
     Value* v = llvm::PoisonValue::get(llvm::FixedVectorType::get(f, 4));
     for (unsigned n = 0; n < 4; ++n)
       v = builder_.CreateInsertElement(v, builder_.CreateExtractValue(sums, n), n);

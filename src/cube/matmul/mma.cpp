@@ -1,9 +1,10 @@
-// Products of halves by the matrix units of a plane (m16n8k16, sums in f32). Panels of both operands are copied into
-// shared arrays past the registers, several blocks of k ahead; a plane multiplies rows x columns of the cube's tile.
+// Products of halves by the matrix units of a plane (m16n8k16, sums in f32). Panels of both operands are
+// copied into shared arrays past the registers, several blocks of k ahead; a plane multiplies rows x columns
+// of the cube's tile.
 //
-// A panel keeps its operand's order: lines (rows of a, columns of b) or steps of k are its rows, whichever the
-// operand has apart in memory, in chunks of 16 bytes that are permuted so that eight rows of a matrix, one below the
-// other, lie in different banks.
+// A panel keeps its operand's order: lines (rows of a, columns of b) or steps of k are its rows, whichever
+// the operand has apart in memory, in chunks of 16 bytes that are permuted so that eight rows of a matrix,
+// one below the other, lie in different banks.
 #include "cube/matmul/epilogue.hpp"
 #include "cube/matmul/kernels.hpp"
 #include "cube/matmul/tile.hpp"
@@ -36,7 +37,8 @@ class Panel {
     shared_ = kernel::shared_array(source_.scalar(), elements_ * s.prefetch, name);
     const std::int64_t chunks = row_ / chunk;
     for (std::int64_t i = 0; i < elements_ / chunk / s.units; ++i) {
-      const Val q = kernel::unit_x() + i32(i * s.units), row = q / i32(chunks), column = (q - row * i32(chunks)) * i32(chunk);
+      const Val q = kernel::unit_x() + i32(i * s.units), row = q / i32(chunks),
+                column = (q - row * i32(chunks)) * i32(chunk);
       const Val at_line = along_k_ ? row : column, k = along_k_ ? column : row;
       const Val last = along_k_ ? lines - 1 : lines - chunk;
       const Val there = kernel::min(first_line + wide(at_line), last);
@@ -53,14 +55,16 @@ class Panel {
   /// The fragment of 16 lines from `line` on and 16 steps from `k` on (an operand a).
   Val rows(Val stage, Val line, int k) const {
     const Val lane = kernel::unit_x() % i32(32), matrix = lane / i32(8), inside = lane % i32(8);
-    return along_k_ ? load(stage, line + matrix % i32(2) * i32(8) + inside, i32(k) + matrix / i32(2) * i32(8))
-                    : load(stage, i32(k) + matrix / i32(2) * i32(8) + inside, line + matrix % i32(2) * i32(8));
+    return along_k_
+               ? load(stage, line + matrix % i32(2) * i32(8) + inside, i32(k) + matrix / i32(2) * i32(8))
+               : load(stage, i32(k) + matrix / i32(2) * i32(8) + inside, line + matrix % i32(2) * i32(8));
   }
   /// The fragments of 16 lines as columns (an operand b): lanes 0-3 of the first eight, 4-7 of the others.
   Val columns(Val stage, Val line, int k) const {
     const Val lane = kernel::unit_x() % i32(32), matrix = lane / i32(8), inside = lane % i32(8);
-    return along_k_ ? load(stage, line + matrix / i32(2) * i32(8) + inside, i32(k) + matrix % i32(2) * i32(8))
-                    : load(stage, i32(k) + matrix % i32(2) * i32(8) + inside, line + matrix / i32(2) * i32(8));
+    return along_k_
+               ? load(stage, line + matrix / i32(2) * i32(8) + inside, i32(k) + matrix % i32(2) * i32(8))
+               : load(stage, i32(k) + matrix % i32(2) * i32(8) + inside, line + matrix / i32(2) * i32(8));
   }
 
  private:
@@ -70,7 +74,8 @@ class Panel {
 
   /// Eight rows below each other cover all banks: rows of 64 bytes two by two.
   Val place(Val row, Val column) const {
-    const std::int64_t chunks = row_ / chunk, turns = std::min<std::int64_t>(chunks, 8), rows_a_turn = 8 / turns;
+    const std::int64_t chunks = row_ / chunk, turns = std::min<std::int64_t>(chunks, 8),
+                       rows_a_turn = 8 / turns;
     const Val turn = (row / i32(rows_a_turn)) % i32(turns);
     return row * i32(row_) + (column ^ (turn * i32(chunk)));
   }
@@ -120,7 +125,9 @@ class Mma {
       kernel::barrier();  // the block is there for all, and nobody reads the one before it any more
       copy(free, k + static_cast<std::int64_t>(stages - 1) * s_.kc);
       multiply(a, b, stage);
-      const auto turn = [&](const Var& v) { v.set(kernel::select(v.get() == stages - 1, i32(0), v.get() + 1)); };
+      const auto turn = [&](const Var& v) {
+        v.set(kernel::select(v.get() == stages - 1, i32(0), v.get() + 1));
+      };
       turn(stage);
       turn(free);
     });
@@ -130,7 +137,8 @@ class Mma {
 
  private:
   void multiply(const Panel& a, const Panel& b, Val stage) {
-    const kernel::MatrixShape shape{16, 8, 16, kernel::scalar_of(p_.dtype), kernel::scalar_of(p_.dtype), Scalar::f32};
+    const kernel::MatrixShape shape{
+        16, 8, 16, kernel::scalar_of(p_.dtype), kernel::scalar_of(p_.dtype), Scalar::f32};
     for (int k = 0; k < static_cast<int>(s_.kc); k += 16) {
       std::vector<Val> left, right;
       for (int i = 0; i < s_.rows; i += 16) left.push_back(a.rows(stage, row_ + i32(i), k));
@@ -167,8 +175,10 @@ class Mma {
               out.store(row, column, pair, {}, s_.vector_out ? kernel::aligned : kernel::no_flags);
               continue;
             }
-            const Val left = kernel::convert(kernel::max(kernel::min(columns - column, 2), index_constant(0)), Scalar::i32);
-            out.store(row, column, pair, kernel::lane_index(kernel::make_type(Scalar::i32, 2)) < kernel::splat(left, 2), 0);
+            const Val left = kernel::convert(kernel::max(kernel::min(columns - column, 2), index_constant(0)),
+                                             Scalar::i32);
+            out.store(row, column, pair,
+                      kernel::lane_index(kernel::make_type(Scalar::i32, 2)) < kernel::splat(left, 2), 0);
           }
         };
         whole ? line() : kernel::if_(row < rows, line);

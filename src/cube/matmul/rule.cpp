@@ -118,7 +118,8 @@ bool in_vectors(const Walk& w, std::int64_t rows, std::int64_t columns, std::siz
   const auto multiple = [&](std::int64_t v) { return v % width == 0; };
   if (w.col != 1 && w.row != 1) return false;
   const bool along_columns = w.col == 1;
-  if (!multiple(w.offset) || !multiple(along_columns ? w.row : w.col) || !multiple(along_columns ? columns : rows))
+  if (!multiple(w.offset) || !multiple(along_columns ? w.row : w.col) ||
+      !multiple(along_columns ? columns : rows))
     return false;
   return std::all_of(w.batch.begin(), w.batch.end(), multiple);
 }
@@ -148,7 +149,8 @@ Schedule simt(const Problem& p, const SimtTile& tile) {
 /// Largest first; sums of eight bytes leave room for the small ones only.
 std::vector<Schedule> simt_schedules(const Problem& p) {
   std::vector<Schedule> list;
-  for (const auto& tile : {SimtTile{128, 128, 8, 8}, SimtTile{128, 64, 8, 8}, SimtTile{64, 64, 4, 8}, SimtTile{64, 64, 4, 4}, SimtTile{32, 64, 4, 4}}) {
+  for (const auto& tile : {SimtTile{128, 128, 8, 8}, SimtTile{128, 64, 8, 8}, SimtTile{64, 64, 4, 8},
+                           SimtTile{64, 64, 4, 4}, SimtTile{32, 64, 4, 4}}) {
     const bool fits = kernel::size_of(accumulator(p.dtype)) <= 4 || tile.height * tile.width <= 64 * 64;
     if (fits) list.push_back(simt(p, tile));
   }
@@ -164,8 +166,8 @@ std::vector<Schedule> mma_schedules(const Problem& p) {
   std::vector<Schedule> list;
   if (p.dtype != DType::f16 && p.dtype != DType::bf16) return list;
   // Three stages of the largest fill the 48 KiB that a kernel has without asking.
-  for (const auto& tile : {MmaTile{128, 128, 64, 64, 3}, MmaTile{128, 64, 64, 32, 4}, MmaTile{64, 64, 32, 32, 4},
-                           MmaTile{32, 64, 16, 32, 4}}) {
+  for (const auto& tile : {MmaTile{128, 128, 64, 64, 3}, MmaTile{128, 64, 64, 32, 4},
+                           MmaTile{64, 64, 32, 32, 4}, MmaTile{32, 64, 16, 32, 4}}) {
     Schedule s;
     s.family = Family::mma;
     s.lanes = lanes;
@@ -218,7 +220,8 @@ Schedule lean_schedule(const Problem& p, const Machine& machine) {
 
 Schedule favourite(const Problem& p, const Machine& machine) {
   if (p.k == 0) return naive_schedule(machine);
-  if (!machine.vectors) return p.flops() <= tiny_flops ? naive_schedule(machine) : shared_favourite(p, machine);
+  if (!machine.vectors)
+    return p.flops() <= tiny_flops ? naive_schedule(machine) : shared_favourite(p, machine);
   const auto lanes = machine.lanes(p);
   if (p.m <= 4 && p.b.row == 1 && p.b.col != 1 && p.k >= lanes) return dot(p, machine);
   if (streams_b(p)) {
@@ -286,7 +289,8 @@ std::string unsuitable(const Problem& p, const Schedule& s) {
   if (s.family == Family::naive) return {};
   if (s.has_shared_tiles()) {
     if (p.k == 0) return "k is 0";
-    if (s.family == Family::mma && !(s.vector_a && s.vector_b)) return "operands are not whole vectors of 16 bytes";
+    if (s.family == Family::mma && !(s.vector_a && s.vector_b))
+      return "operands are not whole vectors of 16 bytes";
     return {};
   }
   if (s.lanes < 2) return "the device has no vectors";

@@ -1,7 +1,7 @@
-// A cube of many units computes a tile of the product: panels of both operands go through shared arrays, in two
-// buffers, so that the next ones are on their way while these are multiplied; a unit keeps rows x columns sums in
-// registers. Any strides and extents: rows and columns past the end read the last ones again, steps of k past it
-// are zeros.
+// A cube of many units computes a tile of the product: panels of both operands go through shared arrays, in
+// two buffers, so that the next ones are on their way while these are multiplied; a unit keeps rows x columns
+// sums in registers. Any strides and extents: rows and columns past the end read the last ones again, steps
+// of k past it are zeros.
 #include "cube/matmul/epilogue.hpp"
 #include "cube/matmul/kernels.hpp"
 #include "cube/matmul/tile.hpp"
@@ -30,7 +30,13 @@ class Panel {
   /// `line` and `step` are the operand's strides along lines and along k; `lines` how many there are.
   Panel(const Operand& operand, Val line, Val step, Val lines, Val first_line, std::int64_t height,
         const Schedule& s, bool vectors, DType dtype, std::string_view name)
-      : source_(operand.data), line_(line), step_(step), height_(height), depth_(s.kc), units_(s.units), dtype_(dtype) {
+      : source_(operand.data),
+        line_(line),
+        step_(step),
+        height_(height),
+        depth_(s.kc),
+        units_(s.units),
+        dtype_(dtype) {
     along_k_ = !is_constant(line, 1);
     const auto widest = static_cast<std::int64_t>(16 / kernel::size_of(source_.scalar()));
     width_ = vectors ? static_cast<int>(std::min(widest, height_ * depth_ / units_)) : 1;
@@ -85,16 +91,18 @@ class Panel {
   /// `lanes` lines from `line` on (a multiple of `lanes`) of step `k` of a buffer.
   Val take(Val buffer, int k, Val line) const {
     const Val place = along_k_ ? line ^ shift_of(i32(k)) : line;
-    return shared_.load(buffer * i32(height_ * depth_) + i32(k * height_) + place, lanes, {.flags = kernel::aligned});
+    return shared_.load(buffer * i32(height_ * depth_) + i32(k * height_) + place, lanes,
+                        {.flags = kernel::aligned});
   }
+
  private:
   struct Place {
     Val k, line;  ///< inside the panel
     Val source;   ///< element of the operand, for the first block of k
   };
 
-  /// Lines are permuted in groups of `lanes`, by the step of k, so that units that write one line's steps write
-  /// to different banks.
+  /// Lines are permuted in groups of `lanes`, by the step of k, so that units that write one line's steps
+  /// write to different banks.
   Val shift_of(Val k) const {
     const std::int64_t group = std::max(width_, lanes), groups = std::max<std::int64_t>(1, depth_ / group);
     return k / i32(group) * i32(std::max<std::int64_t>(lanes, 32 / groups));
@@ -122,8 +130,10 @@ class Simt {
   kernel::Kernel build() {
     const auto tile = tile_of_cube(args_, s_.mc, s_.nc);
     if (!p_.batch.empty()) args_.select_batch(tile.batch);
-    Panel a(args_.a, args_.a.row, args_.a.col, args_.size.m, tile.row, s_.mc, s_, s_.vector_a, p_.dtype, "a_panel");
-    Panel b(args_.b, args_.b.col, args_.b.row, args_.size.n, tile.column, s_.nc, s_, s_.vector_b, p_.dtype, "b_panel");
+    Panel a(args_.a, args_.a.row, args_.a.col, args_.size.m, tile.row, s_.mc, s_, s_.vector_a, p_.dtype,
+            "a_panel");
+    Panel b(args_.b, args_.b.col, args_.b.row, args_.size.n, tile.column, s_.nc, s_, s_.vector_b, p_.dtype,
+            "b_panel");
     place_unit();
     const auto zero = kernel::constant(kernel::make_type(accumulator(p_.dtype), lanes), 0);
     for (int i = 0; i < s_.rows * s_.vectors; ++i) sums_.emplace_back(zero);
@@ -181,7 +191,8 @@ class Simt {
       for (int g = 0; g < s_.rows / lanes; ++g) left.push_back(a.take(buffer, k, row_of(g)));
       for (int v = 0; v < s_.vectors; ++v) right.push_back(b.take(buffer, k, column_of(v)));
       for (int i = 0; i < s_.rows; ++i) {
-        const Val x = kernel::splat(kernel::extract(left[static_cast<std::size_t>(i / lanes)], i % lanes), lanes);
+        const Val x =
+            kernel::splat(kernel::extract(left[static_cast<std::size_t>(i / lanes)], i % lanes), lanes);
         for (int v = 0; v < s_.vectors; ++v) {
           const auto& sum = sums_[static_cast<std::size_t>(i * s_.vectors + v)];
           sum = multiply_add(x, right[static_cast<std::size_t>(v)], sum);
@@ -204,9 +215,11 @@ class Simt {
               out.store(row, column, sum, {}, s_.vector_out ? kernel::aligned : kernel::no_flags);
               continue;
             }
-            const Val left = kernel::convert(kernel::max(kernel::min(columns - column, lanes), index_constant(0)), Scalar::i32);
+            const Val left = kernel::convert(
+                kernel::max(kernel::min(columns - column, lanes), index_constant(0)), Scalar::i32);
             out.store(row, column, sum,
-                      kernel::lane_index(kernel::make_type(Scalar::i32, lanes)) < kernel::splat(left, lanes), 0);
+                      kernel::lane_index(kernel::make_type(Scalar::i32, lanes)) < kernel::splat(left, lanes),
+                      0);
           }
         };
         whole ? line() : kernel::if_(row < rows, line);

@@ -12,7 +12,8 @@ CubeTile tile_of_cube(const Arguments& args, std::int64_t height, std::int64_t w
   const Val cube = kernel::convert(kernel::cube_x(), kernel::Scalar::i64), per_batch = tiles_m * tiles_n;
   const Val batch = args.batch.empty() ? index_constant(0) : cube / per_batch;
   const Val number = cube - batch * per_batch;
-  const Val group_size = tiles_n * group_rows, group = number / group_size, inside = number - group * group_size;
+  const Val group_size = tiles_n * group_rows, group = number / group_size,
+            inside = number - group * group_size;
   const Val first = group * group_rows, rows = kernel::min(tiles_m - first, group_rows);
   const Val column = inside / rows, row = first + (inside - column * rows);
   return {batch, row * height, column * width};
