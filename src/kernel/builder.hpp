@@ -171,6 +171,8 @@ class Builder {
   Buffer read_write(std::string_view name, Scalar scalar) { return global(name, scalar, true); }
   Buffer write(std::string_view name, Scalar scalar) { return global(name, scalar, true); }
   Val scalar(std::string_view name, Scalar scalar);
+  /// See Kernel::resident_cubes.
+  void set_resident_cubes(std::uint32_t cubes) { kernel_.resident_cubes = cubes; }
   const std::array<std::uint32_t, 3>& cube_dim() const { return kernel_.cube_dim; }
 
   /// Ends the recording, checks the kernel (see verify.hpp) and returns it.

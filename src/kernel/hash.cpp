@@ -18,6 +18,7 @@ class Walk {
     sink_.word(format_version);
     sink_.text(k.name);
     for (const auto n : k.cube_dim) sink_.word(n);
+    sink_.word(k.resident_cubes);
     sink_.word(k.memories.size());
     for (const auto& m : k.memories) {
       sink_.word(pack(static_cast<std::uint64_t>(m.space), static_cast<std::uint64_t>(m.scalar), m.written,

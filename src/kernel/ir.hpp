@@ -167,6 +167,9 @@ struct MatrixShape {
 struct Kernel {
   std::string name;
   std::array<std::uint32_t, 3> cube_dim{1, 1, 1};  ///< units in a cube
+  /// Cubes that a GPU's multiprocessor should hold at once, which limits the registers of a unit. 0: the back
+  /// end decides.
+  std::uint32_t resident_cubes = 0;
   std::vector<Memory> memories;
   std::vector<ScalarParameter> scalars;
   std::vector<MatrixShape> matrix_shapes;

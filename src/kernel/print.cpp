@@ -55,7 +55,9 @@ class Printer {
       add("{}{}: {}", separator, s.name, name_of(s.scalar));
       separator = ", ";
     }
-    add(") units {}x{}x{} {{\n", kernel_.cube_dim[0], kernel_.cube_dim[1], kernel_.cube_dim[2]);
+    add(") units {}x{}x{}", kernel_.cube_dim[0], kernel_.cube_dim[1], kernel_.cube_dim[2]);
+    if (kernel_.resident_cubes > 0) add(", {} cubes resident", kernel_.resident_cubes);
+    add(" {{\n");
     for (std::size_t n = kernel_.buffer_count(); n < kernel_.memories.size(); ++n) {
       const auto& m = kernel_.memories[n];
       add("  {} @{}: {}[{}]\n", m.space == Space::shared ? "shared" : "local", memories_[n],

@@ -64,6 +64,7 @@ TEST(Hash, EveryFieldCounts) {
       [](Kernel& k) { k.cube_dim[0] = 5; },
       [](Kernel& k) { k.cube_dim[1] = 2; },
       [](Kernel& k) { k.cube_dim[2] = 2; },
+      [](Kernel& k) { k.resident_cubes = 2; },
       [](Kernel& k) { k.memories[0].space = Space::local; },
       [](Kernel& k) { k.memories[0].scalar = Scalar::f64; },
       [](Kernel& k) { k.memories[0].written = true; },

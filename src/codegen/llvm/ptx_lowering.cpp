@@ -76,6 +76,10 @@ class PtxLowering final : public Lowering {
       nodes.push_back(llvm::MDString::get(c, names[axis]));
       nodes.push_back(number(kernel_.cube_dim[axis]));
     }
+    if (kernel_.resident_cubes > 0) {
+      nodes.push_back(llvm::MDString::get(c, "minctasm"));
+      nodes.push_back(number(kernel_.resident_cubes));
+    }
     module_.getOrInsertNamedMetadata("nvvm.annotations")->addOperand(llvm::MDNode::get(c, nodes));
   }
 

@@ -5,6 +5,8 @@
 // A panel keeps its operand's order: lines (rows of a, columns of b) or steps of k are its rows, whichever
 // the operand has apart in memory, in chunks of 16 bytes that are permuted so that eight rows of a matrix,
 // one below the other, lie in different banks.
+#include <bit>
+
 #include "cube/matmul/epilogue.hpp"
 #include "cube/matmul/kernels.hpp"
 #include "cube/matmul/tile.hpp"
@@ -37,34 +39,34 @@ class Panel {
     shared_ = kernel::shared_array(source_.scalar(), elements_ * s.prefetch, name);
     const std::int64_t chunks = row_ / chunk;
     for (std::int64_t i = 0; i < elements_ / chunk / s.units; ++i) {
-      const Val q = kernel::unit_x() + i32(i * s.units), row = q / i32(chunks),
-                column = (q - row * i32(chunks)) * i32(chunk);
-      const Val at_line = along_k_ ? row : column, k = along_k_ ? column : row;
+      const Val q = kernel::unit_x() + i32(i * s.units), row = q >> log2(chunks),
+                column = (q & (chunks - 1)) * chunk;
+      const Val at_line = along_k_ ? row : column, k = wide(along_k_ ? column : row);
       const Val last = along_k_ ? lines - 1 : lines - chunk;
       const Val there = kernel::min(first_line + wide(at_line), last);
-      places_.push_back({k, place(row, column), operand.start + there * line + wide(k) * step});
+      places_.push_back({k, wide(place(row, column)), operand.start + there * line + k * step});
     }
   }
 
   /// Starts the copies of the block of k that begins at `k`, of which `left` steps exist, into a stage.
   void copy(Val stage, Val k, Val left) const {
     for (const auto& p : places_)
-      shared_.copy_async(stage * i32(elements_) + p.target, source_, p.source + k * step_, wide(p.k) < left);
+      shared_.copy_async(stage * elements_ + p.target, source_, p.source + k * step_, p.k < left);
   }
 
-  /// The fragment of 16 lines from `line` on and 16 steps from `k` on (an operand a).
-  Val rows(Val stage, Val line, int k) const {
-    const Val lane = kernel::unit_x() % i32(32), matrix = lane / i32(8), inside = lane % i32(8);
-    return along_k_
-               ? load(stage, line + matrix % i32(2) * i32(8) + inside, i32(k) + matrix / i32(2) * i32(8))
-               : load(stage, i32(k) + matrix / i32(2) * i32(8) + inside, line + matrix % i32(2) * i32(8));
-  }
-  /// The fragments of 16 lines as columns (an operand b): lanes 0-3 of the first eight, 4-7 of the others.
-  Val columns(Val stage, Val line, int k) const {
-    const Val lane = kernel::unit_x() % i32(32), matrix = lane / i32(8), inside = lane % i32(8);
-    return along_k_
-               ? load(stage, line + matrix / i32(2) * i32(8) + inside, i32(k) + matrix % i32(2) * i32(8))
-               : load(stage, i32(k) + matrix % i32(2) * i32(8) + inside, line + matrix / i32(2) * i32(8));
+  /// Which of the four matrices of a fragment a unit names the rows of: the second eight lines, or the second
+  /// eight steps of k.
+  struct Corner {
+    Val line, k;
+  };
+  /// Sixteen lines from `line` on, sixteen steps from `k` on.
+  Val load(Val stage, Val line, int k, const Corner& corner) const {
+    const Val inside = kernel::unit_x() & 7;
+    // Constant steps keep the permutation: they change no bit of a row that it depends on.
+    const Val at = along_k_ ? place(line + corner.line * 8 + inside, corner.k * 8 + i32(k))
+                            : place(corner.k * 8 + inside, line + corner.line * 8);
+    const std::int64_t steps = along_k_ ? 0 : k * row_;
+    return shared_.load_matrix(stage * elements_ + wide(at) + steps, !along_k_);
   }
 
  private:
@@ -72,15 +74,12 @@ class Panel {
     Val k, target, source;
   };
 
+  static int log2(std::int64_t n) { return std::countr_zero(static_cast<std::uint64_t>(n)); }
   /// Eight rows below each other cover all banks: rows of 64 bytes two by two.
   Val place(Val row, Val column) const {
-    const std::int64_t chunks = row_ / chunk, turns = std::min<std::int64_t>(chunks, 8),
-                       rows_a_turn = 8 / turns;
-    const Val turn = (row / i32(rows_a_turn)) % i32(turns);
-    return row * i32(row_) + (column ^ (turn * i32(chunk)));
-  }
-  Val load(Val stage, Val row, Val column) const {
-    return shared_.load_matrix(stage * i32(elements_) + place(row, column), !along_k_);
+    const std::int64_t turns = std::min<std::int64_t>(row_ / chunk, 8), rows_a_turn = 8 / turns;
+    const Val turn = (row >> log2(rows_a_turn)) & (turns - 1);
+    return row * i32(row_) + (column ^ (turn * chunk));
   }
 
   Buffer source_, shared_;
@@ -96,14 +95,16 @@ class Mma {
       : p_(p),
         s_(s),
         builder_("matmul_" + s.name(), {static_cast<std::uint32_t>(s.units), 1, 1}),
-        args_(declare(builder_, p, Sizes::argument)) {}
+        args_(declare(builder_, p, Sizes::argument)) {
+    builder_.set_resident_cubes(static_cast<std::uint32_t>(s.resident));
+  }
 
   kernel::Kernel build() {
     const auto tile = tile_of_cube(args_, s_.mc, s_.nc);
     if (!p_.batch.empty()) args_.select_batch(tile.batch);
     const Panel a(args_.a, args_.a.row, args_.a.col, args_.size.m, tile.row, s_.mc, s_, "a_panel");
     const Panel b(args_.b, args_.b.col, args_.b.row, args_.size.n, tile.column, s_.nc, s_, "b_panel");
-    const Val plane = kernel::unit_x() / i32(32), across = i32(s_.nc / s_.columns());
+    const Val plane = kernel::unit_x() >> 5, across = i32(s_.nc / s_.columns());
     row_ = plane / across * i32(s_.rows);
     column_ = plane % across * i32(s_.columns());
     const auto zero = kernel::constant(kernel::make_type(Scalar::f32, 4), 0);
@@ -118,15 +119,16 @@ class Mma {
       });
       kernel::copy_commit();  // also an empty group: the count of groups stays that of blocks
     };
-    for (int stage = 0; stage + 1 < stages; ++stage) copy(i32(stage), index_constant(stage * s_.kc));
-    const Var stage(i32(0)), free(i32(stages - 1));
+    for (int stage = 0; stage + 1 < stages; ++stage)
+      copy(index_constant(stage), index_constant(stage * s_.kc));
+    const Var stage(index_constant(0)), free(index_constant(stages - 1));
     kernel::for_(0, depth, s_.kc, [&](Val k) {
       kernel::copy_wait(stages - 2);
       kernel::barrier();  // the block is there for all, and nobody reads the one before it any more
       copy(free, k + static_cast<std::int64_t>(stages - 1) * s_.kc);
       multiply(a, b, stage);
       const auto turn = [&](const Var& v) {
-        v.set(kernel::select(v.get() == stages - 1, i32(0), v.get() + 1));
+        v.set(kernel::select(v.get() == stages - 1, index_constant(0), v.get() + 1));
       };
       turn(stage);
       turn(free);
@@ -141,9 +143,11 @@ class Mma {
         16, 8, 16, kernel::scalar_of(p_.dtype), kernel::scalar_of(p_.dtype), Scalar::f32};
     for (int k = 0; k < static_cast<int>(s_.kc); k += 16) {
       std::vector<Val> left, right;
-      for (int i = 0; i < s_.rows; i += 16) left.push_back(a.rows(stage, row_ + i32(i), k));
+      // The order in which the instruction wants its registers: of a lines first, of b steps of k first.
+      const Val low = (kernel::unit_x() >> 3) & 1, high = (kernel::unit_x() >> 4) & 1;
+      for (int i = 0; i < s_.rows; i += 16) left.push_back(a.load(stage, row_ + i32(i), k, {low, high}));
       for (int j = 0; j < s_.columns(); j += 16) {
-        const Val pair = b.columns(stage, column_ + i32(j), k);
+        const Val pair = b.load(stage, column_ + i32(j), k, {high, low});
         right.push_back(kernel::shuffle(pair, pair, {0, 1, 2, 3}));
         right.push_back(kernel::shuffle(pair, pair, {4, 5, 6, 7}));
       }
@@ -160,8 +164,8 @@ class Mma {
   void store(const CubeTile& tile) {
     TileStore out(args_, tile.row, tile.column);
     const Val rows = args_.size.m - tile.row, columns = args_.size.n - tile.column;
-    const Val lane = kernel::unit_x() % i32(32);
-    const Val first_row = row_ + lane / i32(4), first_column = column_ + lane % i32(4) * i32(2);
+    const Val lane = kernel::unit_x() & 31;
+    const Val first_row = row_ + (lane >> 2), first_column = column_ + (lane & 3) * 2;
     const auto write = [&](bool whole) {
       for (int i = 0; i < s_.rows; i += 8) {
         const Val row = wide(first_row + i32(i));

@@ -127,6 +127,7 @@ bool in_vectors(const Walk& w, std::int64_t rows, std::int64_t columns, std::siz
 /// A cube's tile and, inside it, a unit's.
 struct SimtTile {
   int height, width, rows, columns;
+  int resident = 0;
 };
 Schedule simt(const Problem& p, const SimtTile& tile) {
   // A dozen steps of k hide the way of the next ones; more lengthen the code.
@@ -140,6 +141,7 @@ Schedule simt(const Problem& p, const SimtTile& tile) {
   s.mc = tile.height;
   s.nc = tile.width;
   s.units = tile.height * tile.width / (tile.rows * tile.columns);
+  s.resident = kernel::size_of(accumulator(p.dtype)) <= 4 ? tile.resident : 0;
   const auto element = size_of(p.dtype);
   s.vector_a = in_vectors(p.a, p.m, p.k, element);
   s.vector_b = in_vectors(p.b, p.k, p.n, element);
@@ -149,8 +151,9 @@ Schedule simt(const Problem& p, const SimtTile& tile) {
 /// Largest first; sums of eight bytes leave room for the small ones only.
 std::vector<Schedule> simt_schedules(const Problem& p) {
   std::vector<Schedule> list;
-  for (const auto& tile : {SimtTile{128, 128, 8, 8}, SimtTile{128, 64, 8, 8}, SimtTile{64, 64, 4, 8},
-                           SimtTile{64, 64, 4, 4}, SimtTile{32, 64, 4, 4}}) {
+  for (const auto& tile :
+       {SimtTile{128, 256, 8, 16}, SimtTile{128, 128, 8, 16, 2}, SimtTile{128, 128, 8, 8, 2},
+        SimtTile{128, 64, 8, 8}, SimtTile{64, 64, 4, 8}, SimtTile{64, 64, 4, 4}, SimtTile{32, 64, 4, 4}}) {
     const bool fits = kernel::size_of(accumulator(p.dtype)) <= 4 || tile.height * tile.width <= 64 * 64;
     if (fits) list.push_back(simt(p, tile));
   }
@@ -158,6 +161,7 @@ std::vector<Schedule> simt_schedules(const Problem& p) {
 }
 struct MmaTile {
   int height, width, rows, columns, stages;
+  int resident = 0;
 };
 /// Largest first; none where vectors of 16 bytes do not fit the operands.
 std::vector<Schedule> mma_schedules(const Problem& p) {
@@ -166,7 +170,7 @@ std::vector<Schedule> mma_schedules(const Problem& p) {
   std::vector<Schedule> list;
   if (p.dtype != DType::f16 && p.dtype != DType::bf16) return list;
   // Three stages of the largest fill the 48 KiB that a kernel has without asking.
-  for (const auto& tile : {MmaTile{128, 128, 64, 64, 3}, MmaTile{128, 64, 64, 32, 4},
+  for (const auto& tile : {MmaTile{128, 128, 64, 64, 3, 2}, MmaTile{128, 64, 64, 32, 4},
                            MmaTile{64, 64, 32, 32, 4}, MmaTile{32, 64, 16, 32, 4}}) {
     Schedule s;
     s.family = Family::mma;
@@ -177,6 +181,7 @@ std::vector<Schedule> mma_schedules(const Problem& p) {
     s.mc = tile.height;
     s.nc = tile.width;
     s.prefetch = tile.stages;
+    s.resident = tile.resident;
     s.units = plane * (tile.height / tile.rows) * (tile.width / tile.columns);
     s.vector_a = in_vectors(p.a, p.m, p.k, size_of(p.dtype));
     s.vector_b = in_vectors(p.b, p.k, p.n, size_of(p.dtype));

@@ -24,7 +24,8 @@ std::string Schedule::name() const {
   if (has_shared_tiles()) {
     s += fmt::format("_{}x{}_k{}_{}x{}_{}{}{}", mc, nc, kc, rows, columns(), vector_a ? "v" : "s",
                      vector_b ? "v" : "s", vector_out ? "v" : "s");
-    return prefetch > 0 ? s + fmt::format("_s{}", prefetch) : s;
+    if (prefetch > 0) s += fmt::format("_s{}", prefetch);
+    return resident > 0 ? s + fmt::format("_r{}", resident) : s;
   }
   s += fmt::format("_{}x{}", rows, columns());
   if (kc > 0) s += fmt::format("_kc{}", kc);

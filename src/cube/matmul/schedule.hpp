@@ -37,6 +37,7 @@ struct Schedule {
   int splits = 1;             ///< cubes a product is divided among
   bool split_rows = false;    ///< divided along m, else along n
   int units = 1;              ///< of a cube, where units are the parallelism
+  int resident = 0;           ///< simt, mma: cubes a multiprocessor holds at once; 0: not limited
   /// simt, mma: operands and the result move in vectors of 16 bytes.
   bool vector_a = false, vector_b = false, vector_out = false;
 

@@ -2,6 +2,8 @@
 // two buffers, so that the next ones are on their way while these are multiplied; a unit keeps rows x columns
 // sums in registers. Any strides and extents: rows and columns past the end read the last ones again, steps
 // of k past it are zeros.
+#include <bit>
+
 #include "cube/matmul/epilogue.hpp"
 #include "cube/matmul/kernels.hpp"
 #include "cube/matmul/tile.hpp"
@@ -45,7 +47,8 @@ class Panel {
     for (std::int64_t i = 0; i < height_ * depth_ / width_ / units_; ++i) {
       const Val q = kernel::unit_x() + i32(i * units_);
       Place place;
-      const Val slow = q / i32(fast), quick = (q - slow * i32(fast)) * i32(width_);
+      const Val slow = q >> std::countr_zero(static_cast<std::uint64_t>(fast)),
+                quick = (q & (fast - 1)) * width_;
       place.k = along_k_ ? quick : slow;
       place.line = along_k_ ? slow : quick;
       const Val last = along_k_ ? lines - 1 : lines - width_;
@@ -73,26 +76,26 @@ class Panel {
   }
   /// What was fetched, to buffer 0 or 1.
   void put(Val buffer) const {
-    const Val base = buffer * i32(height_ * depth_);
+    const Val base = buffer * (height_ * depth_);
     for (std::size_t i = 0; i < places_.size(); ++i) {
       const auto& p = places_[i];
       const Val value = to_accumulator(staged_[i].get(), dtype_);
       if (along_k_) {
         for (int j = 0; j < width_; ++j) {
-          const Val k = p.k + i32(j), at = base + k * i32(height_) + (p.line ^ shift_of(k));
-          shared_.store(at, width_ > 1 ? kernel::extract(value, j) : value);
+          const Val k = p.k + i32(j), at = wide(k * i32(height_) + (p.line ^ shift_of(k)));
+          shared_.store(base + at, width_ > 1 ? kernel::extract(value, j) : value);
         }
       } else {
-        const Val at = base + p.k * i32(height_) + p.line;
-        shared_.store(at, value, {.flags = width_ > 1 ? kernel::aligned : kernel::no_flags});
+        shared_.store(base + wide(p.k * i32(height_) + p.line), value,
+                      {.flags = width_ > 1 ? kernel::aligned : kernel::no_flags});
       }
     }
   }
   /// `lanes` lines from `line` on (a multiple of `lanes`) of step `k` of a buffer.
   Val take(Val buffer, int k, Val line) const {
     const Val place = along_k_ ? line ^ shift_of(i32(k)) : line;
-    return shared_.load(buffer * i32(height_ * depth_) + i32(k * height_) + place, lanes,
-                        {.flags = kernel::aligned});
+    const Val at = buffer * (height_ * depth_) + wide(place) + static_cast<std::int64_t>(k) * height_;
+    return shared_.load(at, lanes, {.flags = kernel::aligned});
   }
 
  private:
@@ -105,7 +108,8 @@ class Panel {
   /// write to different banks.
   Val shift_of(Val k) const {
     const std::int64_t group = std::max(width_, lanes), groups = std::max<std::int64_t>(1, depth_ / group);
-    return k / i32(group) * i32(std::max<std::int64_t>(lanes, 32 / groups));
+    return (k >> std::countr_zero(static_cast<std::uint64_t>(group))) *
+           i32(std::max<std::int64_t>(lanes, 32 / groups));
   }
 
   Buffer source_, shared_;
@@ -125,7 +129,9 @@ class Simt {
       : p_(p),
         s_(s),
         builder_("matmul_" + s.name(), {static_cast<std::uint32_t>(s.units), 1, 1}),
-        args_(declare(builder_, p, Sizes::argument)) {}
+        args_(declare(builder_, p, Sizes::argument)) {
+    builder_.set_resident_cubes(static_cast<std::uint32_t>(s.resident));
+  }
 
   kernel::Kernel build() {
     const auto tile = tile_of_cube(args_, s_.mc, s_.nc);
@@ -153,12 +159,12 @@ class Simt {
           });
     };
     fetch(index_constant(0));
-    a.put(i32(0));
-    b.put(i32(0));
+    a.put(index_constant(0));
+    b.put(index_constant(0));
     kernel::barrier();
-    const Var buffer(i32(0));
+    const Var buffer(index_constant(0));
     kernel::for_(0, depth, s_.kc, [&](Val k) {
-      const Val next = k + block, now = buffer.get(), other = i32(1) - now;
+      const Val next = k + block, now = buffer.get(), other = 1 - now;
       kernel::if_(next < depth, [&] { fetch(next); });
       multiply(a, b, now);
       kernel::if_(next < depth, [&] {
@@ -173,14 +179,15 @@ class Simt {
   }
 
  private:
+  static_assert(plane_rows == 4 && plane_columns == 8);
   /// Units of a plane stand 4 x 8; each has every plane_rows-th quadruple of rows, every plane_columns-th of
   /// columns.
   void place_unit() {
-    const Val lane = kernel::unit_x() % i32(32), plane = kernel::unit_x() / i32(32);
+    const Val lane = kernel::unit_x() & 31, plane = kernel::unit_x() >> 5;
     const std::int64_t height = s_.rows * plane_rows, width = s_.columns() * plane_columns;
     const Val planes_across = i32(s_.nc / width);
-    row_ = plane / planes_across * i32(height) + lane / i32(plane_columns) * i32(lanes);
-    column_ = plane % planes_across * i32(width) + lane % i32(plane_columns) * i32(lanes);
+    row_ = plane / planes_across * i32(height) + (lane >> 3) * lanes;
+    column_ = plane % planes_across * i32(width) + (lane & 7) * lanes;
   }
   Val row_of(int group) const { return row_ + i32(group * plane_rows * lanes); }
   Val column_of(int vector) const { return column_ + i32(vector * plane_columns * lanes); }
