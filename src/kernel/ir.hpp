@@ -177,11 +177,17 @@ struct Kernel {
   Block body;
 
   std::uint32_t units() const { return cube_dim[0] * cube_dim[1] * cube_dim[2]; }
+  /// Of all shared arrays, each at its alignment.
+  std::int64_t shared_bytes() const;
   std::size_t buffer_count() const {
     std::size_t n = 0;
     while (n < memories.size() && memories[n].space == Space::global) ++n;
     return n;
   }
 };
+
+/// What a kernel of a GPU may have in shared arrays of fixed addresses; with more, their place is an argument
+/// of the launch.
+inline constexpr std::int64_t fixed_shared_bytes = 48 << 10;
 
 }  // namespace strata::kernel

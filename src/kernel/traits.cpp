@@ -90,6 +90,17 @@ std::string_view name_of(Opcode op) {
   return names[static_cast<int>(op)];
 }
 
+std::int64_t Kernel::shared_bytes() const {
+  std::int64_t bytes = 0;
+  for (const auto& m : memories) {
+    if (m.space != Space::shared) continue;
+    const std::int64_t alignment = m.alignment;
+    bytes = (bytes + alignment - 1) / alignment * alignment +
+            m.length * static_cast<std::int64_t>(size_of(m.scalar));
+  }
+  return bytes;
+}
+
 std::string_view name_of(Builtin b) {
   static constexpr std::string_view names[] = {"unit_x",       "unit_y",    "unit_z",       "cube_x",
                                                "cube_y",       "cube_z",    "cube_count_x", "cube_count_y",

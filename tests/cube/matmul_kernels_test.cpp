@@ -32,6 +32,7 @@ std::vector<Tensor> interpreted(Product& p, const Schedule& s) {
   if (shape.workspace > 0) bind(work.data(), shape.workspace);
   launch.scalars = shape.scalars;
   launch.cube_count = {shape.cubes_x, shape.cubes_y, 1};
+  launch.plane_size = 32;
   kernel::test::interpret(k, launch);
   return outputs;
 }

@@ -84,14 +84,21 @@ class PtxLowering final : public Lowering {
   }
 
   void arrays() {
-    constexpr std::int64_t most = 48 * 1024;  // what a kernel may have without asking the driver for more
-    std::int64_t shared = 0;
+    constexpr std::int64_t most = 227 << 10;  // of one cube, on the largest
+    const auto shared = kernel_.shared_bytes();
+    if (shared > most) fail("shared arrays exceed 227 KiB");
+    auto* dynamic = shared > kernel::fixed_shared_bytes ? dynamic_array() : nullptr;
+    std::int64_t used = 0;
     for (std::size_t m = kernel_.buffer_count(); m < kernel_.memories.size(); ++m) {
       const auto& memory = kernel_.memories[m];
       auto* t = llvm::ArrayType::get(memory_type(memory.scalar), static_cast<std::uint64_t>(memory.length));
-      if (memory.space == Space::shared) {
-        shared += memory.length * static_cast<std::int64_t>(kernel::size_of(memory.scalar));
-        if (memory.length > most || shared > most) fail("shared arrays exceed 48 KiB");
+      if (memory.space == Space::shared && dynamic != nullptr) {
+        const std::int64_t alignment = memory.alignment;
+        used = (used + alignment - 1) / alignment * alignment;
+        bases_[m] = builder_.CreateConstInBoundsGEP1_64(builder_.getInt8Ty(), dynamic,
+                                                        static_cast<std::uint64_t>(used));
+        used += memory.length * static_cast<std::int64_t>(kernel::size_of(memory.scalar));
+      } else if (memory.space == Space::shared) {
         auto* g = new llvm::GlobalVariable(module_, t, false, llvm::GlobalValue::InternalLinkage,
                                            llvm::UndefValue::get(t), "shared" + std::to_string(m), nullptr,
                                            llvm::GlobalValue::NotThreadLocal, shared_space);
@@ -103,6 +110,14 @@ class PtxLowering final : public Lowering {
         bases_[m] = a;
       }
     }
+  }
+  /// Its length is an argument of the launch.
+  Value* dynamic_array() {
+    auto* t = llvm::ArrayType::get(builder_.getInt8Ty(), 0);
+    auto* g = new llvm::GlobalVariable(module_, t, false, llvm::GlobalValue::ExternalLinkage, nullptr,
+                                       "shared", nullptr, llvm::GlobalValue::NotThreadLocal, shared_space);
+    g->setAlignment(llvm::Align(128));
+    return g;
   }
 
   Value* call(llvm::Intrinsic::ID id, std::initializer_list<Value*> operands = {}) {

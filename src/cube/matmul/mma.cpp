@@ -48,10 +48,13 @@ class Panel {
     }
   }
 
-  /// Starts the copies of the block of k that begins at `k`, of which `left` steps exist, into a stage.
+  /// Starts the copies of the block of k that begins at `k` into a stage; with `left`, only so many of its
+  /// steps exist.
   void copy(Val stage, Val k, Val left) const {
-    for (const auto& p : places_)
-      shared_.copy_async(stage * elements_ + p.target, source_, p.source + k * step_, p.k < left);
+    for (const auto& p : places_) {
+      shared_.copy_async(stage * elements_ + p.target, source_, p.source + k * step_,
+                         left.present() ? p.k < left : Val{});
+    }
   }
 
   /// Which of the four matrices of a fragment a unit names the rows of: the second eight lines, or the second
@@ -113,10 +116,18 @@ class Mma {
     const int stages = s_.prefetch;
     const Val depth = args_.size.k;
     const auto copy = [&](Val stage, Val k) {
-      kernel::if_(k < depth, [&] {
-        a.copy(stage, k, depth - k);
-        b.copy(stage, k, depth - k);
-      });
+      kernel::if_(
+          k + s_.kc <= depth,
+          [&] {
+            a.copy(stage, k, {});
+            b.copy(stage, k, {});
+          },
+          [&] {
+            kernel::if_(k < depth, [&] {
+              a.copy(stage, k, depth - k);
+              b.copy(stage, k, depth - k);
+            });
+          });
       kernel::copy_commit();  // also an empty group: the count of groups stays that of blocks
     };
     for (int stage = 0; stage + 1 < stages; ++stage)
@@ -160,35 +171,55 @@ class Mma {
     }
   }
 
-  /// A unit has two neighbours of row lane / 4 and two of the row eight below, in every block of 16 x 8.
+  /// Of a block of 16 x 16, a unit has two neighbouring columns in each quarter of 8 x 8. Four units exchange
+  /// them (a transposition in two rounds), so that each has a row of one quarter: 8 columns.
+  static Val row_of_quarter(Val left, Val right) {
+    const Val lane = kernel::unit_x() & 31;
+    const auto exchange = [](Val v, int distance) { return kernel::plane_shuffle_xor(v, i32(distance)); };
+    const auto half = [](Val four, int n) { return kernel::shuffle(four, four, {2 * n, 2 * n + 1}); };
+    const auto joined = [](Val a, Val b) {
+      std::vector<std::int32_t> lanes;
+      for (int l = 0; l < 2 * a.lanes(); ++l) lanes.push_back(l);
+      return kernel::shuffle(a, b, lanes);
+    };
+    const auto choose = [](Val condition, Val a, Val b) {
+      return kernel::select(kernel::splat(condition, a.lanes()), a, b);
+    };
+    const Val odd = (lane & 1) != 0, upper = (lane & 2) != 0;
+    const auto rows =
+        [&](Val four) {  // even units: the upper quarter's columns of two units; odd ones: the lower's
+          const Val keep = choose(odd, half(four, 1), half(four, 0)),
+                    give = choose(odd, half(four, 0), half(four, 1));
+          const Val got = exchange(give, 1);
+          return joined(choose(odd, got, keep), choose(odd, keep, got));
+        };
+    const Val first = rows(left), second = rows(right);
+    const Val keep = choose(upper, second, first), got = exchange(choose(upper, first, second), 2);
+    return joined(choose(upper, got, keep), choose(upper, keep, got));
+  }
+
   void store(const CubeTile& tile) {
     TileStore out(args_, tile.row, tile.column);
     const Val rows = args_.size.m - tile.row, columns = args_.size.n - tile.column;
     const Val lane = kernel::unit_x() & 31;
-    const Val first_row = row_ + (lane >> 2), first_column = column_ + (lane & 3) * 2;
-    const auto write = [&](bool whole) {
-      for (int i = 0; i < s_.rows; i += 8) {
-        const Val row = wide(first_row + i32(i));
-        const auto line = [&] {
-          for (int j = 0; j < s_.vectors; ++j) {
-            const Val column = wide(first_column + i32(j * 8));
-            const Val four = sums_[static_cast<std::size_t>(i / 16 * s_.vectors + j)];
-            const int half = i / 8 % 2 * 2;
-            const Val pair = kernel::shuffle(four, four, {half, half + 1});
-            if (whole) {
-              out.store(row, column, pair, {}, s_.vector_out ? kernel::aligned : kernel::no_flags);
-              continue;
-            }
-            const Val left = kernel::convert(kernel::max(kernel::min(columns - column, 2), index_constant(0)),
-                                             Scalar::i32);
-            out.store(row, column, pair,
-                      kernel::lane_index(kernel::make_type(Scalar::i32, 2)) < kernel::splat(left, 2), 0);
-          }
-        };
-        whole ? line() : kernel::if_(row < rows, line);
+    const Val first_row = row_ + (lane >> 2) + (lane & 1) * 8, first_column = column_ + ((lane >> 1) & 1) * 8;
+    const Val whole = (rows >= s_.mc) & (columns >= s_.nc);
+    for (int i = 0; i < s_.rows; i += 16) {
+      for (int j = 0; j < s_.vectors; j += 2) {
+        const auto at = static_cast<std::size_t>(i / 16 * s_.vectors + j);
+        const Val eight = row_of_quarter(sums_[at], sums_[at + 1]);
+        const Val row = wide(first_row + i32(i)), column = wide(first_column + i32(j * 8));
+        kernel::if_(
+            whole,
+            [&] { out.store(row, column, eight, {}, s_.vector_out ? kernel::aligned : kernel::no_flags); },
+            [&] {
+              const Val left = kernel::convert(
+                  kernel::max(kernel::min(columns - column, 8), index_constant(0)), Scalar::i32);
+              const Val mask = kernel::lane_index(kernel::make_type(Scalar::i32, 8)) < kernel::splat(left, 8);
+              kernel::if_(row < rows, [&] { out.store(row, column, eight, mask, 0); });
+            });
       }
-    };
-    kernel::if_((rows >= s_.mc) & (columns >= s_.nc), [&] { write(true); }, [&] { write(false); });
+    }
   }
 
   const Problem& p_;

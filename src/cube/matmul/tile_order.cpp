@@ -1,5 +1,7 @@
 #include "cube/matmul/tile_order.hpp"
 
+#include <algorithm>
+
 #include "cube/matmul/epilogue.hpp"
 
 namespace strata::cube::matmul {
@@ -7,7 +9,7 @@ namespace strata::cube::matmul {
 using kernel::Val;
 
 CubeTile tile_of_cube(const Arguments& args, std::int64_t height, std::int64_t width) {
-  constexpr std::int64_t group_rows = 8;
+  const std::int64_t group_rows = std::max<std::int64_t>(1, 2048 / height);
   const Val tiles_m = (args.size.m + (height - 1)) / height, tiles_n = (args.size.n + (width - 1)) / width;
   const Val cube = kernel::convert(kernel::cube_x(), kernel::Scalar::i64), per_batch = tiles_m * tiles_n;
   const Val batch = args.batch.empty() ? index_constant(0) : cube / per_batch;

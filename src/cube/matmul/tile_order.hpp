@@ -9,8 +9,8 @@ struct CubeTile {
   kernel::Val batch, row, column;  ///< i64; row and column of the tile's first element
 };
 
-/// Of the running cube, for tiles of height x width numbered batch by batch. Within a batch, groups of eight
-/// tile rows are walked column by column.
+/// Of the running cube, for tiles of height x width numbered batch by batch. Within a batch, groups of tile
+/// rows, 2048 rows high, are walked column by column.
 CubeTile tile_of_cube(const Arguments& args, std::int64_t height, std::int64_t width);
 
 /// Cubes of a launch.

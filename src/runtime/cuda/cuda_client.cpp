@@ -153,8 +153,9 @@ void CudaClient::start(const Driver& d, const Bound& bound) {
   for (std::size_t i = 0; i < count; ++i) parameters[n++] = const_cast<std::int64_t*>(&bound.lengths[i]);
   for (const auto& scalar : launch.scalars) parameters[n++] = const_cast<std::int64_t*>(&scalar);
   const auto& [x, y, z] = ir.cube_dim;
-  check(d.LaunchKernel(static_cast<CudaProgram&>(*launch.program).function(), launch.cubes[0],
-                       launch.cubes[1], launch.cubes[2], x, y, z, 0, stream_, parameters, nullptr),
+  const auto& program = static_cast<const CudaProgram&>(*launch.program);
+  check(d.LaunchKernel(program.function(), launch.cubes[0], launch.cubes[1], launch.cubes[2], x, y, z,
+                       program.shared_bytes(), stream_, parameters, nullptr),
         "launch");
 }
 

@@ -13,6 +13,8 @@ namespace {
 
 // CUjit_option, CUjitInputType
 constexpr int error_log_buffer = 5, error_log_bytes = 6, input_ptx = 1;
+// CUfunction_attribute
+constexpr int max_dynamic_shared_size = 8;
 
 /// The driver's assembler; what it complains about is the error's text.
 std::string assemble(const Driver& d, std::string ptx, const std::string& name) {
@@ -62,6 +64,10 @@ void CudaProgram::place(std::string_view cubin) {
   const auto& d = context_->enter();
   auto result = d.ModuleLoadData(&module_, cubin.data());
   if (result == 0) result = d.ModuleGetFunction(&function_, module_, ir().name.c_str());
+  if (const auto bytes = ir().shared_bytes(); bytes > kernel::fixed_shared_bytes) {
+    shared_bytes_ = static_cast<unsigned>(bytes);
+    if (result == 0) result = d.FuncSetAttribute(function_, max_dynamic_shared_size, static_cast<int>(bytes));
+  }
   if (result != 0)
     throw CompileError(
         fmt::format("[compile] the driver does not load kernel {}: {}", ir().name, text_of(result)));

@@ -17,6 +17,8 @@ class CudaProgram final : public StoredProgram {
 
   /// Of a prepared program.
   Handle function() const { return function_; }
+  /// Of shared arrays, where that is an argument of the launch.
+  unsigned shared_bytes() const { return shared_bytes_; }
 
  private:
   std::string scope() const override;
@@ -26,6 +28,7 @@ class CudaProgram final : public StoredProgram {
 
   const std::shared_ptr<const Context> context_;
   Handle module_ = nullptr, function_ = nullptr;
+  unsigned shared_bytes_ = 0;
 };
 
 }  // namespace strata::runtime::cuda

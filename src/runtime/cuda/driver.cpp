@@ -56,6 +56,7 @@ Loaded load() {
   find(f.ModuleLoadData, "cuModuleLoadData");
   find(f.ModuleUnload, "cuModuleUnload");
   find(f.ModuleGetFunction, "cuModuleGetFunction");
+  find(f.FuncSetAttribute, "cuFuncSetAttribute");
   find(f.LaunchKernel, "cuLaunchKernel");
   find(f.GetErrorName, "cuGetErrorName");
   find(f.GetErrorString, "cuGetErrorString");

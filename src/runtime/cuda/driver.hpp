@@ -44,6 +44,7 @@ struct Driver {
   Result (*ModuleLoadData)(Handle* module, const void* image);
   Result (*ModuleUnload)(Handle module);
   Result (*ModuleGetFunction)(Handle* function, Handle module, const char* name);
+  Result (*FuncSetAttribute)(Handle function, int attribute, int value);
   Result (*LaunchKernel)(Handle function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                          unsigned block_y, unsigned block_z, unsigned shared_bytes, Handle stream,
                          void** parameters, void** extra);
