@@ -230,6 +230,21 @@ TEST_P(FieldCases, LogGammaOfSubnormals) {
   }
 }
 
+// Found by the fuzzer.
+TEST_P(FieldCases, WeightsOfOtherClassesCountOnlyWithSmoothing) {
+  const auto floats = [&](const Shape& shape, std::vector<Exact> values) {
+    return upload(backend(), {DType::f32, shape, std::move(values)});
+  };
+  const std::vector<ValueRef> operands{floats({1, 2}, {0, 0}), upload(backend(), {DType::i64, {1}, {0}}),
+                                       floats({1}, {std::log(2.0L)}), floats({1}, {1}),
+                                       floats({2}, {1, infinity})};
+  const auto gradient = [&](double smoothing) {
+    return backend::execute(op::CrossEntropyGradient{smoothing, -100}, operands)[0];
+  };
+  expect_equal(gradient(0), {DType::f32, {1, 2}, {-0.5L, 0.5L}}, [](auto) { return 8 * 0x1p-23L; });
+  EXPECT_FALSE(std::isfinite(read(gradient(0.25)).values[0]));
+}
+
 // Case 48: what a layer gives for N + 1 tokens at once, it gives for the last one by a step with kept keys
 // and values. Products large enough to be tuned; tests/CMakeLists.txt runs this with tuning off, too.
 TEST_P(LargeFieldCases, AttentionStepsMeetTheWholeSequence) {
