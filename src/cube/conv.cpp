@@ -81,7 +81,12 @@ CubeRef sum_directly(CubeBackend& backend, const Problem& p, bool by_cubes, cons
   auto out = backend.allocate(type);
   ConvForm form;
   form.whole_cube = by_cubes;
-  launch_sums(backend, p, form, out, 0, p.batch, backend.contiguous(x), backend.contiguous(weight));
+  auto source = backend.contiguous(x);
+  if (x->shape.product() == 0) {  // only padding, for which the kernel reads the first element in vain
+    const auto zero = run(backend, op::Fill{{}, x->dtype, 0}, {});
+    source = backend.view(*zero, {x->shape, op::contiguous_strides(x->shape), 0});
+  }
+  launch_sums(backend, p, form, out, 0, p.batch, source, backend.contiguous(weight));
   return out;
 }
 
@@ -203,7 +208,7 @@ ConvPlan plan_conv(const Target& target, const op::Conv& op, const op::TensorTyp
 CubeRef convolve(CubeBackend& backend, const ConvPlan& plan, const op::Conv& op, const CubeRef& x,
                  const CubeRef& weight, const op::TensorType& type) {
   const Problem p(op, x->shape, weight->shape, type);
-  if (plan.method != ConvMethod::product || p.terms() == 0)
+  if (plan.method != ConvMethod::product || p.terms() == 0 || x->shape.product() == 0)
     return sum_directly(backend, p, plan.method == ConvMethod::by_cubes, x, weight, type);
   const auto matrix = weight_matrix(backend, p, weight);
   if (p.pointwise())

@@ -157,8 +157,10 @@ void cross_entropy_gradient(const op::CrossEntropyGradient& op, backend::Inputs 
       [&](auto& io, std::int64_t row, std::int64_t c) {
         const T g = gradient->template as<T>()[row], at_target = (1 - smooth) * in.weight_of(c);
         T* result = io.target(row);
+        // Without smoothing nothing is multiplied by 0: weights may be infinite.
         loss_kernels<T>().gradient(io.load(row), in.weight(), log_sum->template as<T>()[row],
-                                   g * (at_target + share * in.total), g * share, result, n);
+                                   share > 0 ? g * (at_target + share * in.total) : g * at_target,
+                                   share > 0 ? g * share : T{0}, result, n);
         result[c] -= g * at_target;
         io.store(row);
       },

@@ -5,6 +5,7 @@
 #include "cube/cube_backend.hpp"
 #include "flex/flex.hpp"
 #include "fusion/backends.hpp"
+#include "interpreted/client.hpp"
 #include "runtime/cpu/cpu_client.hpp"
 #include "runtime/cuda/cuda_client.hpp"
 
@@ -17,7 +18,7 @@ inline const std::string& no_gpu() {
   return reason;
 }
 
-/// Flex, kernels one by one, and the lazy stack with and without fusing.
+/// Flex, kernels one by one, the lazy stack with and without fusing, and a GPU's kernels without a GPU.
 inline std::vector<Place> all_places() {
   const auto cube_on = []<class Client>(Client& client) -> Backend& {
     return *new cube::CubeBackend(client, flex::execute_on_host);
@@ -30,6 +31,13 @@ inline std::vector<Place> all_places() {
            }},
           {"unfused", []() -> Backend& { return fusion::test::unfused(); }},
           {"fused", []() -> Backend& { return fusion::test::fused(); }},
+          {"interpreted",
+           [=]() -> Backend& {
+             static auto& cube = cube_on(*new interpreted::Client(interpreted::gpu_properties()));
+             return cube;
+           },
+           {},
+           true},
           {"cuda",
            [=]() -> Backend& {
              static auto& cube = cube_on(runtime::cuda::client(0));

@@ -296,6 +296,9 @@ struct Place {
   std::string name;
   std::function<Backend&()> make;
   std::string missing{};  ///< why this machine does not have it; empty: it has
+  /// Its kernels are interpreted, about a million operations on elements a second: cases that take many more
+  /// are left out or run in fewer forms, each by its suite's rule.
+  bool interpreted = false;
 };
 inline std::string place_name(const testing::TestParamInfo<Place>& info) { return info.param.name; }
 inline void PrintTo(const Place& place, std::ostream* out) { *out << place.name; }

@@ -72,11 +72,11 @@ class GpuLowering : public ::testing::Test {
     static std::set<const kernel::Kernel*> seen;
     if (seen.insert(&k).second) check(k);
   }
-  static InterpretedClient& full_client() {
+  static interpreted::Client& full_client() {
     static auto* const client = [] {
-      auto properties = gpu_properties();
+      auto properties = interpreted::gpu_properties();
       properties.max_units = 1024;
-      return new InterpretedClient(properties);
+      return new interpreted::Client(properties);
     }();
     return *client;
   }

@@ -8,8 +8,8 @@
 
 #include "base/convert.hpp"
 #include "cube/cube_backend.hpp"
-#include "cube/interpreted_client.hpp"
 #include "flex/flex.hpp"
+#include "interpreted/client.hpp"
 #include "runtime/cpu/cpu_client.hpp"
 
 namespace strata::cube::test {
@@ -37,7 +37,7 @@ inline CubeBackend& cpu_cube() {
 }
 /// A GPU whose kernels are interpreted.
 inline CubeBackend& gpu_cube() {
-  static auto* client = new InterpretedClient(gpu_properties());
+  static auto* client = new interpreted::Client(interpreted::gpu_properties());
   static auto* backend = new CubeBackend(*client, flex::execute_on_host);
   return *backend;
 }

@@ -1,4 +1,4 @@
-/// The lazy CPU stack, with and without fusing.
+/// The lazy stack on a device, with and without fusing; the CPU's for all tests of a process.
 #pragma once
 
 #include "flex/flex.hpp"
@@ -8,16 +8,16 @@
 namespace strata::fusion::test {
 
 /// Devices live as long as the process; so do these.
-inline Fusion& make(bool fuse) {
-  auto* cube = new cube::CubeBackend(runtime::cpu::client(), flex::execute_on_host);
+inline Fusion& make(runtime::Client& client, bool fuse) {
+  auto* cube = new cube::CubeBackend(client, flex::execute_on_host);
   return *new Fusion(*cube, fuse ? "DSU-fused" : "DSU-unfused", fuse);
 }
 inline Fusion& fused() {
-  static Fusion& f = make(true);
+  static Fusion& f = make(runtime::cpu::client(), true);
   return f;
 }
 inline Fusion& unfused() {
-  static Fusion& f = make(false);
+  static Fusion& f = make(runtime::cpu::client(), false);
   return f;
 }
 

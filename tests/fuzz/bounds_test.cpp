@@ -87,6 +87,59 @@ TEST(Bounds, SumsErrByTheirMagnitudes) {
   EXPECT_EQ(bounds_of(op::Reduce{op::ReduceKind::max, {0}, false}, {{1e6f, -1e6f, 1}})[0], 0);
 }
 
+TEST(Bounds, ScansMayAddPartsThatOverflow) {
+  const op::Cumulative sum{op::CumulativeKind::sum, 0};
+  EXPECT_EQ(bounds_of(sum, {{1, INFINITY, 2}}), (std::vector<double>{0, 0, 0}));
+  // Infinity, or the sum of the last two first: NaN.
+  const auto e = bounds_of(sum, {{INFINITY, -3e38f, -3e38f}});
+  EXPECT_EQ(e[0], 0);
+  EXPECT_EQ(e[2], undetermined);
+}
+
+/// Of a sum of `entries` ones onto one element, and of one more onto the other.
+std::vector<double> scattered(std::int64_t entries) {
+  BoundedBackend bounded(flex::instance());
+  std::vector<std::int64_t> index(static_cast<std::size_t>(entries), 0);
+  index.back() = 1;
+  const std::vector<float> ones(index.size(), 1);
+  const ValueRef operands[] = {
+      bounded.from_data(TensorData::from<float>({1, 1}, {2})),
+      bounded.from_data(TensorData::from<std::int64_t>(std::span<const std::int64_t>(index), {entries})),
+      bounded.from_data(TensorData::from<float>(std::span<const float>(ones), {entries}))};
+  return bounded.errors(bounded.execute(op::Scatter{0, op::ScatterMode::add}, operands)[0]);
+}
+
+TEST(Bounds, OnlyManyEntriesOfAScatterAreAddedInParts) {
+  EXPECT_EQ(scattered(1024), (std::vector<double>{0, 0}));
+  const auto e = scattered(1025);
+  EXPECT_GE(e[0], 1024 * 1024 * 0x1p-23);
+  EXPECT_LT(e[0], 1100 * 1100 * 0x1p-23);
+}
+
+/// Of cross entropy's loss of one row of scores, or of its gradient for a target.
+double cross_entropy_bound(std::vector<float> scores, std::int64_t target, bool gradient, float log_sum = 0) {
+  BoundedBackend bounded(flex::instance());
+  const auto data = [&](float x) { return bounded.from_data(TensorData::from<float>({x}, {1})); };
+  const auto n = static_cast<std::int64_t>(scores.size());
+  std::vector<ValueRef> operands{
+      bounded.from_data(TensorData::from<float>(std::span<const float>(scores), {1, n})),
+      bounded.from_data(TensorData::from<std::int64_t>({target}, {1}))};
+  if (!gradient) return bounded.errors(bounded.execute(op::CrossEntropy{}, operands)[0])[0];
+  operands.push_back(data(log_sum));
+  operands.push_back(data(1));
+  return bounded.errors(bounded.execute(op::CrossEntropyGradient{}, operands)[0])[0];
+}
+
+TEST(Bounds, CrossEntropiesAreGrantedTheRoundingsOfExponentials) {
+  const float unit = 0x1p-23f;
+  EXPECT_GT(cross_entropy_bound({1, 2, 3}, 2, false), 18 * unit);
+  EXPECT_LT(cross_entropy_bound({1, 2, 3}, 2, false), 200 * unit);
+  EXPECT_GT(cross_entropy_bound({1, 2, 3}, 2, true, 3.4f), 16 * 0.09f * unit);
+  EXPECT_LT(cross_entropy_bound({1, 2, 3}, 2, true, 3.4f), 20 * unit);
+  EXPECT_EQ(cross_entropy_bound({1, 2, 3}, -100, false), 0);           // ignored
+  EXPECT_EQ(cross_entropy_bound({262, 2, 3}, 1, true), undetermined);  // exp(262) times the weight, or not
+}
+
 /// The model is sound: a device that rounds as the suites allow is never accused.
 TEST(Bounds, HoldForADeviceThatRoundsAsItMay) {
   NoisyBackend noisy(flex::instance(), 2);

@@ -11,8 +11,9 @@ namespace strata::fuzz {
 /// before the first device is used.
 void prepare_process();
 
-/// Adds the device's fused and un-fused stacks, and those under Autodiff for every third program. Throws
-/// ArgumentError for a device that is not known.
+/// Adds the device's fused and un-fused stacks, and those under Autodiff for every third program. "cuda" is
+/// the first GPU, "interpreted" one whose kernels are interpreted. Throws ArgumentError for a device that is
+/// not known, DeviceError for one that this machine does not have.
 void add_device(Rig& rig, std::string_view device);
 
 }  // namespace strata::fuzz

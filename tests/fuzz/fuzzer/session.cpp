@@ -23,15 +23,16 @@ void count(Report& report, const Program& program) {
   }
 }
 
-Found minimise(Rig& rig, const Program& program, const Mismatch& mismatch, const ShrinkSettings& settings) {
+Found minimise(Rig& rig, const Program& program, const Mismatch& mismatch, const SessionSettings& settings) {
   const auto fails = [&](const Program& p) { return rig.check_on(mismatch.stack, p).mismatch.has_value(); };
   const auto evaluate = [&](const Program& p) { return rig.expected(p); };
-  Found found{program, shrink(program, fails, evaluate, settings), mismatch, {}};
+  Found found{program, shrink(program, fails, evaluate, settings.shrink), mismatch, {}};
   // Threads may not show it again: then the first report stands.
   if (auto again = rig.check_on(mismatch.stack, found.small).mismatch) found.mismatch = *again;
   found.cpp =
-      to_cpp(found.small, fmt::format("strata_fuzz --programs 1 --seed {}\n{} against the reference:\n{}",
-                                      program.seed, found.mismatch.stack, found.mismatch.text));
+      to_cpp(found.small,
+             fmt::format("strata_fuzz --programs 1 --device {} --seed {}\n{} against the reference:\n{}",
+                         settings.device, program.seed, found.mismatch.stack, found.mismatch.text));
   return found;
 }
 
@@ -58,7 +59,7 @@ Report fuzz(Rig& rig, const SessionSettings& settings) {
     report.excluded += verdict.excluded;
     report.blind += verdict.blind();
     if (!verdict.mismatch) continue;
-    report.found.push_back(minimise(rig, program, *verdict.mismatch, settings.shrink));
+    report.found.push_back(minimise(rig, program, *verdict.mismatch, settings));
     if (report.found.size() >= settings.mismatches) break;
   }
   report.seconds = elapsed();

@@ -11,6 +11,7 @@
 namespace strata::fuzz {
 
 struct SessionSettings {
+  std::string device = "cpu";  ///< for the commands in reports
   std::uint64_t seed = 1;
   std::size_t programs = 1000;
   double seconds = 0;          ///< 0: no limit

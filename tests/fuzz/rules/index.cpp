@@ -41,9 +41,15 @@ Call choose_scatter(Chooser& c) {
   const auto s = c.operand([&](const TensorType& t) { return t == source; }, [&] { return source; });
   return {op::Scatter{i.axis, mode}, {i.x, i.index, s}};
 }
-/// Entries take effect in a defined order, so certain operands give one result.
+/// Entries take effect in a defined order, so certain operands give one result; but a GPU combines floats in
+/// parts where a line has this many.
+constexpr std::int64_t many_entries = 1024;
+
 Errors scatter_errors(const op::Scatter& o, Propagation& p) {
-  if (p.certain()) return {};
+  const bool arithmetic =
+      is_float(p.dtype()) && (o.mode == op::ScatterMode::add || o.mode == op::ScatterMode::mul);
+  const bool in_order = !arithmetic || p.operand(1).shape[o.axis] <= many_entries;
+  if (p.certain() && in_order) return {};
   if (!p.certain(1) || !is_float(p.dtype())) return p.all_or_nothing();
   const auto through = [&](op::ScatterMode mode, const ValueRef& x, const ValueRef& source) {
     return p.doubles(p.run(op::Scatter{o.axis, mode}, {x, p.operand_ref(1), source}));
@@ -55,7 +61,7 @@ Errors scatter_errors(const op::Scatter& o, Propagation& p) {
     case op::ScatterMode::min:
       return p.store(through(op::ScatterMode::max, p.error_tensor(0), p.error_tensor(2)));
     case op::ScatterMode::mul:
-      return p.all_or_nothing();
+      return in_order ? p.all_or_nothing() : p.store(std::vector<double>(p.size(), undetermined));
     case op::ScatterMode::add:
       break;
   }
@@ -67,12 +73,12 @@ Errors scatter_errors(const op::Scatter& o, Propagation& p) {
   const auto terms = static_cast<Real>(p.operand(1).shape[o.axis]) + 1;
   auto e = p.result();
   for (std::size_t i = 0; i < e.size(); ++i) {
-    if (spread[i] == 0) {
+    const auto c = compute_dtype(p.dtype());
+    if (spread[i] == 0 && in_order) {
       e[i] = 0;
-    } else if (!std::isfinite(spread[i]) || !std::isfinite(sizes[i])) {
+    } else if (!std::isfinite(spread[i]) || !(sizes[i] < largest(c) / 2)) {
       e[i] = undetermined;
     } else {
-      const auto c = compute_dtype(p.dtype());
       e[i] = bound(
           p.dtype(), Interval{e[i] - static_cast<Real>(spread[i]), e[i] + static_cast<Real>(spread[i])}, e[i],
           terms * epsilon(c) * (static_cast<Real>(sizes[i]) + spread[i]) + terms * smallest_subnormal(c));

@@ -44,7 +44,8 @@ Call choose_cumulative(Chooser& c) {
   return {op::Cumulative{static_cast<op::CumulativeKind>(c.below(4)), axis_of(c, x)}, {x}};
 }
 
-/// Walks one line: what may differ after each element.
+/// Walks one line: what may differ after each element where parts of the line are summed or multiplied in any
+/// order.
 class Running {
  public:
   Running(op::CumulativeKind kind, DType t) : kind_(kind), dtype_(t) {}
@@ -62,17 +63,16 @@ class Running {
  private:
   double sum(double x, double e, double result) {
     infinite_ |= !std::isfinite(x);
-    if (infinite_) return uncertain_ ? undetermined : 0;
-    magnitude_ += std::abs(static_cast<Real>(x)) + e;
+    if (std::isfinite(x)) magnitude_ += std::abs(static_cast<Real>(x)) + e;
     spread_ += e;
     const auto c = compute_dtype(dtype_);
-    if (magnitude_ >= largest(c) / 2) return undetermined;
+    if (magnitude_ >= largest(c) / 2) return undetermined;  // partial sums may overflow, or not
+    if (infinite_) return uncertain_ ? undetermined : 0;
     const Real rounding =
         length_ < 2 ? 0 : length_ * epsilon(c) * magnitude_ + 2 * length_ * smallest_subnormal(c);
     return bound(dtype_, Interval{result - spread_, result + spread_}, result, rounding);
   }
-  /// Products in order: what is certain is computed alike, but for the roundings of a running type that may
-  /// be wider.
+  /// Roundings, also of a running type that may be wider.
   double product(double x, double e, double result) {
     infinite_ |= !std::isfinite(x);
     if (infinite_) return uncertain_ ? undetermined : length_ < 2 ? 0 : undetermined;

@@ -1,5 +1,5 @@
-/// A device without hardware: launches are interpreted at once on the calling thread. With the properties of
-/// a GPU it runs what this layer lowers for one, on any machine.
+/// A device without hardware: launches are interpreted at once on the calling thread, of which there is one
+/// at a time. With the properties of a GPU it runs what the layers above lower for one, on any machine.
 #pragma once
 
 #include <cstdlib>
@@ -9,7 +9,7 @@
 #include "runtime/client.hpp"
 #include "strata/tensor_data.hpp"
 
-namespace strata::cube::test {
+namespace strata::interpreted {
 
 inline runtime::DeviceProperties gpu_properties() {
   runtime::DeviceProperties p;
@@ -25,9 +25,9 @@ inline runtime::DeviceProperties gpu_properties() {
   return p;
 }
 
-class InterpretedClient final : public runtime::Client {
+class Client final : public runtime::Client {
  public:
-  explicit InterpretedClient(runtime::DeviceProperties properties) : properties_(std::move(properties)) {}
+  explicit Client(runtime::DeviceProperties properties) : properties_(std::move(properties)) {}
 
   const runtime::DeviceProperties& properties() const override { return properties_; }
   /// What was made into programs so far.
@@ -154,4 +154,4 @@ class InterpretedClient final : public runtime::Client {
   std::vector<std::shared_ptr<const kernel::Kernel>> kernels_;
 };
 
-}  // namespace strata::cube::test
+}  // namespace strata::interpreted
