@@ -44,7 +44,7 @@ class Walk {
 
  private:
   /// Changes with the meaning or order of the fields.
-  static constexpr std::uint64_t format_version = 1;
+  static constexpr std::uint64_t format_version = 2;
 
   static std::uint64_t pack(std::uint64_t a, std::uint64_t b, std::uint64_t c, std::uint64_t d) {
     return a | b << 16 | c << 31 | d << 32;

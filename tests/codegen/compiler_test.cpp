@@ -159,7 +159,7 @@ TEST(Compiler, LimitsAreCompileErrors) {
   {
     Builder b("too_much_shared");
     auto x = b.write("x", Scalar::f32);
-    auto big = kernel::shared_array(Scalar::f32, 20000);
+    auto big = kernel::shared_array(Scalar::f32, 60000);
     big[x.length()] = 1;
     EXPECT_THROW(compile(b.finish(), {Target::Kind::ptx, 80, false, {}}, Format::ptx), CompileError);
   }
@@ -217,12 +217,57 @@ TEST(Compiler, PtxMovesAlignedVectorsIn128Bits) {
   y.store(i, x.load(i, 4, {.flags = kernel::aligned}) * 2, {.flags = kernel::aligned});
   const auto k = b.finish();
   const auto ptx = compile(k, {Target::Kind::ptx, 80, false, {}}, Format::ptx).code;
-  EXPECT_NE(ptx.find("ld.global.v4.f32"), std::string::npos) << ptx;
+  EXPECT_NE(ptx.find("ld.global.nc.v4.f32"), std::string::npos) << ptx;
   EXPECT_NE(ptx.find("st.global.v4.f32"), std::string::npos) << ptx;
   EXPECT_NE(ptx.find(".reqntid 128"), std::string::npos) << ptx;
   EXPECT_EQ(ptx.find("fma"), std::string::npos)
       << "products and sums are contracted only where the kernel says so";
   test::expect_assembles(k);
+}
+
+TEST(Compiler, LargeSharedArraysAreGivenTheirPlaceAtTheLaunch) {
+  const auto kernel_with = [](std::int64_t elements) {
+    Builder b("reversed", {256, 1, 1});
+    auto x = b.read("x", Scalar::f32);
+    auto y = b.write("y", Scalar::f32);
+    auto first = kernel::shared_array(Scalar::f32, 100);
+    auto shared = kernel::shared_array(Scalar::f32, elements);
+    first[kernel::unit_x() % 100] = x[0];
+    shared[kernel::unit_x()] = x[kernel::unit_x()];
+    kernel::barrier();
+    y[kernel::unit_x()] = shared[255 - kernel::unit_x()].operator kernel::Val() + first[0];
+    return b.finish();
+  };
+  const Target gpu{Target::Kind::ptx, 80, false, {}};
+  const auto small = kernel_with(1000), large = kernel_with(20000);
+  EXPECT_EQ(large.shared_bytes(), 448 + 80000);  // the second array stands at a multiple of 64
+  EXPECT_EQ(compile(small, gpu, Format::ptx).code.find(".extern .shared"), std::string::npos);
+  EXPECT_NE(compile(large, gpu, Format::ptx).code.find(".extern .shared"), std::string::npos);
+  test::expect_assembles(large);
+}
+
+TEST(Compiler, MatrixUnitsAndCopiesPastRegisters) {
+  Builder b("fragments", {32, 1, 1});
+  auto x = b.read("x", Scalar::bf16);
+  auto y = b.write("y", Scalar::f32);
+  auto tile = kernel::shared_array(Scalar::bf16, 16 * 16);
+  tile.copy_async(kernel::unit_x() * 8, x, kernel::unit_x() * 8, kernel::unit_x() < 30);
+  kernel::copy_commit();
+  kernel::copy_wait(0);
+  kernel::barrier();
+  const auto a = tile.load_matrix(kernel::unit_x() * 8, false),
+             c = tile.load_matrix(kernel::unit_x() * 8, true);
+  const auto zero = kernel::constant(kernel::make_type(Scalar::f32, 4), 0);
+  y.store(kernel::unit_x() * 4, kernel::matrix_multiply({16, 8, 16, Scalar::bf16, Scalar::bf16, Scalar::f32},
+                                                        a, kernel::shuffle(c, c, {0, 1, 2, 3}), zero));
+  const auto k = b.finish();
+  const auto ptx = compile(k, {Target::Kind::ptx, 80, false, {}}, Format::ptx).code;
+  for (const auto* text :
+       {"cp.async.cg.shared.global", "cp.async.wait_group 0", "ldmatrix.sync.aligned.m8n8.x4.trans",
+        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"})
+    EXPECT_NE(ptx.find(text), std::string::npos) << text;
+  test::expect_assembles(k);
+  EXPECT_THROW(compile(k, {}, Format::object), CompileError);  // this CPU has no such units
 }
 
 TEST(Compiler, TextFormatsShowTheKernel) {
