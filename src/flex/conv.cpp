@@ -159,7 +159,7 @@ FlexRef convolve(const op::Conv& op, const FlexRef& x, const FlexRef& weight, co
     return out;
   }
   // Kernels for bf16 fill up groups of channels with neighbours times zero, which infinities and NaN survive.
-  const bool served = type.dtype != DType::bf16 || all_finite(*x);
+  const bool served = type.dtype != DType::bf16 || (all_finite(*x) && all_finite(*weight));
   if (served && onednn_conv(op, x->type(), weight->type(), type, x->data(), weight->data(), out->data()))
     return out;
   if (type.dtype != DType::f32) {

@@ -230,6 +230,20 @@ TEST_P(FieldCases, LogGammaOfSubnormals) {
   }
 }
 
+// Found by the fuzzer: what lies between the taps meets no weight, also no infinite one.
+TEST_P(FieldCases, TransposedConvolutionsByInfiniteWeights) {
+  for (auto dtype : {DType::f32, DType::bf16}) {
+    const Array x{dtype, {1, 1, 1}, {2}}, weight{dtype, {1, 1, 2}, {-0.5, INFINITY}};
+    const auto result =
+        bridge::conv(op::Conv{{1}, {0}, {2}, 1, true, {}}, upload(backend(), x), upload(backend(), weight));
+    const auto values = read(result).values;
+    ASSERT_EQ(values.size(), 3u);
+    EXPECT_EQ(values[0], -1) << name_of(dtype);
+    EXPECT_EQ(values[1], 0) << name_of(dtype);
+    EXPECT_EQ(values[2], INFINITY) << name_of(dtype);
+  }
+}
+
 // Found by the fuzzer.
 TEST_P(FieldCases, WeightsOfOtherClassesCountOnlyWithSmoothing) {
   const auto floats = [&](const Shape& shape, std::vector<Exact> values) {

@@ -117,14 +117,15 @@ TEST(Bounds, OnlyManyEntriesOfAScatterAreAddedInParts) {
 }
 
 /// Of cross entropy's loss of one row of scores, or of its gradient for a target.
-double cross_entropy_bound(std::vector<float> scores, std::int64_t target, bool gradient, float log_sum = 0) {
+double cross_entropy_bound(std::vector<float> scores, std::int64_t target, bool gradient, float log_sum = 0,
+                           double smoothing = 0) {
   BoundedBackend bounded(flex::instance());
   const auto data = [&](float x) { return bounded.from_data(TensorData::from<float>({x}, {1})); };
   const auto n = static_cast<std::int64_t>(scores.size());
   std::vector<ValueRef> operands{
       bounded.from_data(TensorData::from<float>(std::span<const float>(scores), {1, n})),
       bounded.from_data(TensorData::from<std::int64_t>({target}, {1}))};
-  if (!gradient) return bounded.errors(bounded.execute(op::CrossEntropy{}, operands)[0])[0];
+  if (!gradient) return bounded.errors(bounded.execute(op::CrossEntropy{smoothing, -100}, operands)[0])[0];
   operands.push_back(data(log_sum));
   operands.push_back(data(1));
   return bounded.errors(bounded.execute(op::CrossEntropyGradient{}, operands)[0])[0];
@@ -136,7 +137,9 @@ TEST(Bounds, CrossEntropiesAreGrantedTheRoundingsOfExponentials) {
   EXPECT_LT(cross_entropy_bound({1, 2, 3}, 2, false), 200 * unit);
   EXPECT_GT(cross_entropy_bound({1, 2, 3}, 2, true, 3.4f), 16 * 0.09f * unit);
   EXPECT_LT(cross_entropy_bound({1, 2, 3}, 2, true, 3.4f), 20 * unit);
-  EXPECT_EQ(cross_entropy_bound({1, 2, 3}, -100, false), 0);           // ignored
+  EXPECT_EQ(cross_entropy_bound({1, 2, 3}, -100, false), 0);  // ignored
+  EXPECT_EQ(cross_entropy_bound({3e38f, 1, 1}, 1, false, 0, 0.1),
+            undetermined);                                             // sums of distances overflow
   EXPECT_EQ(cross_entropy_bound({262, 2, 3}, 1, true), undetermined);  // exp(262) times the weight, or not
 }
 

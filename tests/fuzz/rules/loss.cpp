@@ -149,6 +149,11 @@ Errors cross_entropy_errors(const op::CrossEntropy& o, Propagation& p) {
     const Real logarithm = std::log(sum), all = at_target + rows.share() * rows.all_weights();
     Real rounding = std::max<Real>(all, 1) * (n + 96 + 4 * logarithm) * epsilon(c);
     rounding += 4 * at_target * distance * epsilon(c) + 2 * std::abs(top + logarithm) * epsilon(c);
+    if (rows.share() > 0 &&
+        !(moved + std::abs(top) < largest(c) / 8)) {  // sums of the scores' distances overflow
+      e[row] = undetermined;
+      continue;
+    }
     if (rows.share() > 0) {
       const Real steps = 2 * (n + 8);
       rounding += steps * rows.share() * epsilon(c) * (weighted + rows.all_weights() * logarithm);
