@@ -48,7 +48,7 @@ class Best {
         value_(extreme(kernel::make_type(value, lanes), !largest_)),
         index_(kernel::constant(kernel::make_type(index, lanes), nowhere(index))) {}
 
-  /// The index of a pair that no element has beaten: all elements are as bad as can be, so the first wins.
+  /// The index of a pair before any element: behind all of them.
   static std::int64_t nowhere(Scalar index) {
     return index == Scalar::i64 ? std::numeric_limits<std::int64_t>::max() / 2
                                 : std::numeric_limits<std::int32_t>::max() / 2;
@@ -56,8 +56,11 @@ class Best {
   Val value() const { return value_; }
   Val index() const { return index_; }
 
-  /// An element that stands after all before it.
-  void offer(Val v, Val index) const { take(beats(v, value_), v, index); }
+  /// An element that stands after all before it. The first one wins, though it may be as bad as can be.
+  void offer(Val v, Val index) const {
+    const Val first = index_.get() == nowhere(index.scalar());
+    take(beats(v, value_) | first, v, index);
+  }
   /// A pair from anywhere.
   void merge(Val v, Val index) const {
     const Val loses = beats(value_, v), tie_won = (!loses) & (index < index_);
@@ -152,7 +155,7 @@ class Recorder {
       walk(best, start_of(line), begin, end);
     }
     exchange(best);
-    kernel::if_(kernel::unit_x() == 0, [&] { store(task, best, begin); });
+    kernel::if_(kernel::unit_x() == 0, [&] { store(task, best); });
     if (form_.cube.planes() > 1) kernel::barrier();  // before the next line writes the shared arrays
   }
 
@@ -229,15 +232,11 @@ class Recorder {
     constexpr int in_flight = 8;
     kernel::while_([&] { return at.get() + step * (in_flight - 1) < length_; }, [&] { take(in_flight); });
     kernel::while_([&] { return at.get() < length_; }, [&] { take(1); });
-    store(form_.split ? line * parts_ + part : line, best, part);
+    store(form_.split ? line * parts_ + part : line, best);
   }
 
-  void store(Val at, const Best& best, Val first) const {
-    const Val index = best.index();
-    const bool joins = form_.walk == Walk::join;
-    const Val found =
-        joins ? index : kernel::select(index < Best::nowhere(index_scalar_), index64(index), first);
-    out_.store(at, found);
+  void store(Val at, const Best& best) const {
+    out_.store(at, index64(best.index()));
     if (form_.split) out_values_.store(at, best.value());
   }
 

@@ -49,12 +49,14 @@ TEST_F(ArgReduce, LongLinesInTwoStages) {
 }
 
 TEST_F(ArgReduce, WhereNothingBeatsTheWorstTheFirstWins) {
-  for (const Shape& shape : {Shape{300}, Shape{30000}}) {
+  for (const Shape& shape : {Shape{33}, Shape{300}, Shape{301}, Shape{30001}}) {  // whole vectors and a rest
     const auto n = static_cast<std::size_t>(shape[0]);
     both_kinds(0, {TensorData::from<float>(std::vector<float>(n, -INFINITY), shape)});
     both_kinds(0, {TensorData::from<float>(std::vector<float>(n, INFINITY), shape)});
     both_kinds(0, {TensorData::from<float>(std::vector<float>(n, NAN), shape)});
     both_kinds(0, {TensorData::from<std::int64_t>(std::vector<std::int64_t>(n, INT64_MIN), shape)});
+    both_kinds(0, {TensorData::from<std::uint8_t>(std::vector<std::uint8_t>(n, 0), shape)});
+    both_kinds(0, {TensorData::from<std::uint8_t>(std::vector<std::uint8_t>(n, 255), shape)});
   }
 }
 
