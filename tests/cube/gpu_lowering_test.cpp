@@ -43,7 +43,7 @@ class GpuLowering : public ::testing::Test {
       const auto compiled = codegen::compile(k, target, codegen::Format::ptx);
       const auto file = (folder / ("strata_cube_" + k.name + ".ptx")).string();
       std::ofstream(file) << compiled.code;
-      const auto command = assembler_ + " -arch=" + architecture + " -o /dev/null '" + file + "' 2>&1";
+      const auto command = assembler_ + " -O0 -arch=" + architecture + " -o /dev/null '" + file + "' 2>&1";
       std::string output;
       if (FILE* pipe = popen(command.c_str(), "r")) {
         char text[512];
