@@ -74,7 +74,7 @@ void names(Tour& tour) {
     tour.out["devices"].push_back({{"structure", d.to_string()}, {"name", d.name()}, {"result", result}});
   }
   for (const auto& d : Device::list()) {
-    if (!d.available) tour.say("{}: unavailable: {}\n", d.name, d.description);
+    if (!d.available) tour.say("{}: {}\n", d.name, d.description);
   }
 }
 
@@ -83,6 +83,7 @@ void one_matmul_traced(Tour& tour) {
   tour.title(fmt::format("One matmul through {}", device.name()));
   left(device).matmul(right(device)).into_data();  // the device is up, the kernel compiled
   device.sync();
+  usleep(20000);  // its threads are asleep, also on a busy machine: one still awake would take up new work
   std::mutex mutex;
   std::vector<trace::Event> events;
   const auto subscription = trace::subscribe([&](const trace::Event& e) {
