@@ -6,11 +6,16 @@
 ///       if_(i < y.len(), [&] { y[i] = fma(a, x[i], y[i]); });
 ///     });
 ///
+/// launch.hpp runs it on tensors.
+///
 /// Terms: a *unit* is a thread, a *cube* a thread block; a launch has a grid of cubes. Host values (lane
 /// counts, tile sizes, bounds of a C++ loop) are constants of the kernel; a C++ loop is an unrolled one.
 /// Types never mix silently: use `convert<T>(v)`; a C++ number takes the type of the other operand, a scalar
 /// is spread over the lanes of a vector. Everything below except `kernel` itself throws CompileError outside
 /// the function that is being recorded.
+///
+/// Every access is checked where its index is not known to fit: one beyond a memory reads zeros or writes
+/// nothing, and whoever reads a result of the launch gets an IndexError.
 #pragma once
 
 #include <array>
@@ -22,6 +27,7 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "strata/config.hpp"
 #include "strata/dtype.hpp"
@@ -47,9 +53,14 @@ concept FloatType =
 template <class T>
 concept IntType = KernelType<T> && !FloatType<T> && !std::same_as<T, bool>;
 
-/// Units of a cube along x, y and z.
+/// Units of a cube along x, y and z, at most 1024 together.
 struct Cube {
   std::uint32_t x = 256, y = 1, z = 1;
+};
+/// Cubes of a launch along x, y and z; y and z at most 65535.
+struct Grid {
+  std::uint32_t x = 1, y = 1, z = 1;
+  bool operator==(const Grid&) const = default;
 };
 
 namespace detail {
@@ -121,6 +132,8 @@ enum class Binary : std::uint8_t {
   floor_rem
 };
 enum class Access : std::uint8_t { read, write };
+/// What an argument of a kernel is to its caller.
+enum class Role : std::uint8_t { in, out, in_out, scalar };
 enum class Space : std::uint8_t { shared, local };
 enum class Atomic : std::uint8_t { add, min, max };
 
@@ -163,14 +176,28 @@ STRATA_API void for_range(Handle begin, Handle end, Handle step, Callback body);
 /// `condition` is called to record the test and stores its handle through `result`.
 STRATA_API void while_loop(Callback condition, const Handle& result, Callback body);
 
-struct KernelImpl;
+struct Argument {
+  Role role;
+  std::uint8_t scalar;
+};
+/// What callers must know of a recorded kernel.
+struct Signature {
+  std::string name;
+  Cube cube;
+  std::vector<Argument> arguments;
+  std::array<std::uint64_t, 2> hash{};  ///< of the whole kernel
+};
+struct KernelImpl;  ///< a Signature
+
 /// A kernel being recorded on this thread.
 class STRATA_API Recording {
  public:
   Recording(std::string_view name, Cube cube);
   ~Recording();
   Recording(const Recording&) = delete;
-  std::shared_ptr<const KernelImpl> finish();
+  /// After the arguments were made, before anything else is.
+  void begin_body(std::vector<Argument> arguments);
+  std::shared_ptr<const Signature> finish();
 
  private:
   struct State;
@@ -334,6 +361,7 @@ class Element : public detail::Operators<T, 1> {
 template <KernelType T>
 class Readable {
  public:
+  using Type = T;
   explicit Readable(detail::Handle memory) : memory_(memory) {}
   /// Elements.
   Value<i64> len() const { return Value<i64>(detail::length(memory_)); }
@@ -374,25 +402,29 @@ template <KernelType T>
 class In : public Readable<T> {
  public:
   using Readable<T>::Readable;
-  static In argument() { return In(detail::buffer(detail::code<T>(), detail::Access::read)); }
+  static constexpr detail::Argument described{detail::Role::in, detail::code<T>()};
+  static In argument() { return In(detail::buffer(described.scalar, detail::Access::read)); }
 };
 template <KernelType T>
 class Out : public Writable<T> {
  public:
   using Writable<T>::Writable;
-  static Out argument() { return Out(detail::buffer(detail::code<T>(), detail::Access::write)); }
+  static constexpr detail::Argument described{detail::Role::out, detail::code<T>()};
+  static Out argument() { return Out(detail::buffer(described.scalar, detail::Access::write)); }
 };
 template <KernelType T>
 class InOut : public Writable<T> {
  public:
   using Writable<T>::Writable;
-  static InOut argument() { return InOut(detail::buffer(detail::code<T>(), detail::Access::write)); }
+  static constexpr detail::Argument described{detail::Role::in_out, detail::code<T>()};
+  static InOut argument() { return InOut(detail::buffer(described.scalar, detail::Access::write)); }
 };
 template <KernelType T>
 class Scalar : public Value<T> {
  public:
   using Value<T>::Value;
-  static Scalar argument() { return Scalar(detail::scalar(detail::code<T>())); }
+  static constexpr detail::Argument described{detail::Role::scalar, detail::code<T>()};
+  static Scalar argument() { return Scalar(detail::scalar(described.scalar)); }
 };
 
 /// An array of all units of a cube, and one of a single unit. Elements are undefined until written.
@@ -436,6 +468,16 @@ class Var : public detail::Operators<T, Lanes> {
  private:
   detail::Handle memory_;
 };
+
+/// See convert of values.
+template <KernelType To, KernelType From>
+Value<To> convert(const Element<From>& e) {
+  return convert<To>(static_cast<Value<From>>(e));
+}
+template <KernelType To, KernelType From, int Lanes>
+Value<To, Lanes> convert(const Var<From, Lanes>& v) {
+  return convert<To>(static_cast<Value<From, Lanes>>(v));
+}
 
 /// Position of the unit in its cube, of the cube in the grid, and the grid's extent.
 inline Value<i32> unit_x() { return Value<i32>(detail::position(0)); }
@@ -481,15 +523,23 @@ requires std::is_invocable_r_v<Value<bool>, Condition&> void while_(Condition co
 /// A recorded kernel: cheap to copy, immutable, usable from any thread.
 class STRATA_API Kernel {
  public:
-  const std::string& name() const;
+  const std::string& name() const { return signature_->name; }
   /// The kernel as readable text.
   std::string to_string() const;
 
-  explicit Kernel(std::shared_ptr<const detail::KernelImpl> impl) : impl_(std::move(impl)) {}
-  const detail::KernelImpl& impl() const { return *impl_; }
+  explicit Kernel(std::shared_ptr<const detail::Signature> signature) : signature_(std::move(signature)) {}
+  const detail::Signature& signature() const { return *signature_; }
+  const detail::KernelImpl& impl() const;
 
  private:
-  std::shared_ptr<const detail::KernelImpl> impl_;
+  std::shared_ptr<const detail::Signature> signature_;
+};
+
+/// A kernel whose arguments (In, Out, InOut, Scalar) the compiler knows.
+template <class... Parameter>
+class KernelOf : public Kernel {
+ public:
+  using Kernel::Kernel;
 };
 
 namespace detail {
@@ -504,16 +554,17 @@ struct Parameters<R (C::*)(P...) const> {
 /// Records `function`, whose parameters (In, Out, InOut, Scalar) become the kernel's arguments in order, for
 /// cubes of the given size. Throws CompileError naming the kernel when it is malformed.
 template <class F>
-Kernel kernel(std::string_view name, Cube cube, const F& function) {
-  detail::Recording recording(name, cube);
-  [&]<class... P>(std::type_identity<std::tuple<P...>>) {
+auto kernel(std::string_view name, Cube cube, const F& function) {
+  return [&]<class... P>(std::type_identity<std::tuple<P...>>) {
+    detail::Recording recording(name, cube);
     std::tuple<P...> arguments{P::argument()...};  // braces: in order
+    recording.begin_body({P::described...});
     std::apply(function, arguments);
+    return KernelOf<P...>(recording.finish());
   }(std::type_identity<typename detail::Parameters<F>::Tuple>{});
-  return Kernel(recording.finish());
 }
 template <class F>
-Kernel kernel(std::string_view name, const F& function) {
+auto kernel(std::string_view name, const F& function) {
   return kernel(name, Cube{}, function);
 }
 

@@ -11,6 +11,8 @@
 #include "strata/functional.hpp"
 #include "strata/future.hpp"
 #include "strata/grid.hpp"
+#include "strata/kernel.hpp"
+#include "strata/launch.hpp"
 #include "strata/linalg.hpp"
 #include "strata/loss.hpp"
 #include "strata/npy.hpp"

@@ -38,7 +38,8 @@ bool is_memory_bound(const op::Operation& op) {
                                  [](const op::CrossEntropy&) { return false; },
                                  [](const op::CrossEntropyGradient&) { return false; },
                                  [](const op::Ctc&) { return false; },
-                                 [](const op::CtcGradient&) { return false; }},
+                                 [](const op::CtcGradient&) { return false; },
+                                 [](const op::CustomKernel&) { return false; }},
                     op);
 }
 

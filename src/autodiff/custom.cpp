@@ -1,4 +1,4 @@
-// Functions whose gradients the caller knows.
+// Functions whose gradients the caller knows, and kernels without one.
 
 #include <fmt/format.h>
 
@@ -34,6 +34,13 @@ void differentiate(const Custom& op, Step& step) {
     check(gradients[i], step.input_type(i), i, op.result->backend);
     step.give(i, gradients[i]);
   }
+}
+
+void differentiate(const op::CustomKernel& op, Step&) {
+  throw ArgumentError(
+      fmt::format("[{}] is a kernel, whose gradient nobody knows: launch it within custom_gradient, which "
+                  "says what it is",
+                  op.call->kernel.name()));
 }
 
 ValueRef custom_gradient(const std::vector<ValueRef>& inputs, const Function& function,

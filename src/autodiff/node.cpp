@@ -67,6 +67,8 @@ NodeRef record(const op::Operation& op, backend::Inputs inputs, const ValueRef& 
           return with_inputs(AttentionGradientResult{family, index}, false);
         } else if constexpr (std::same_as<Family, op::CrossEntropy>) {
           return with_inputs(CrossEntropyResult{family, index, last}, false);
+        } else if constexpr (std::same_as<Family, op::CustomKernel>) {
+          return make(family, inputs, std::vector<Edge>(inputs.size()), {}, output, depth, recipe);
         } else if constexpr (std::same_as<Family, op::Norm> ||
                              std::same_as<Family, op::CrossEntropyGradient>) {
           return make(family, inputs, std::vector<Edge>(inputs.size()), saves(family, tracked_of(inputs)),

@@ -119,6 +119,9 @@ void differentiate(const op::CrossEntropyGradient& op, Step& step);
 void differentiate(const op::Ctc& op, Step& step);
 void differentiate(const op::CtcGradient& op, Step& step);
 
+/// Throws: nobody knows the gradient of a kernel. It may still be computed as long as none is asked for.
+[[noreturn]] void differentiate(const op::CustomKernel& op, Step& step);
+
 /// Cat saves no tensors, only where each input lies along the axis.
 struct CatParts {
   int axis = 0;

@@ -15,7 +15,7 @@
 namespace strata::backend {
 
 using Inputs = std::span<const ValueRef>;
-using Values = base::InlineVector<ValueRef, 4>;
+using Values = base::InlineVector<ValueRef, op::max_results>;
 
 class Backend {
  public:

@@ -11,6 +11,7 @@
 #include "cube/attention/attention.hpp"
 #include "cube/cross_entropy.hpp"
 #include "cube/cumulative.hpp"
+#include "cube/custom_kernel.hpp"
 #include "cube/elementwise.hpp"
 #include "cube/gather.hpp"
 #include "cube/matmul/matmul.hpp"
@@ -140,6 +141,7 @@ backend::Values CubeBackend::execute(const op::Operation& op, backend::Inputs in
           },
           [&](const op::Ctc&) { return host(); },
           [&](const op::CtcGradient&) { return host(); },
+          [&](const op::CustomKernel& o) { return custom_kernel(*this, o, inputs, types); },
           [&](const op::Softmax&) { return execute_rows(*this, op, inputs); },
           [&](const op::Norm&) { return execute_rows(*this, op, inputs); },
           [&](const op::Reshape& o) { return backend::Values(reshape(o, cube_ref(inputs[0]))); },

@@ -7,6 +7,7 @@
 
 #include "flex/attention.hpp"
 #include "flex/creation.hpp"
+#include "flex/custom_kernel.hpp"
 #include "flex/elementwise.hpp"
 #include "flex/fft.hpp"
 #include "flex/index.hpp"

@@ -49,7 +49,8 @@ Role role_of(const op::Operation& op) {
                                  [](const op::CrossEntropy&) { return Role::alone; },
                                  [](const op::CrossEntropyGradient&) { return Role::alone; },
                                  [](const op::Ctc&) { return Role::alone; },
-                                 [](const op::CtcGradient&) { return Role::alone; }},
+                                 [](const op::CtcGradient&) { return Role::alone; },
+                                 [](const op::CustomKernel&) { return Role::alone; }},
                     op);
 }
 

@@ -1,9 +1,10 @@
 /// include/strata/kernel.hpp on top of the builder.
 #include "kernel/public.hpp"
 
-#include <optional>
+#include "base/check.hpp"
 
 #include "kernel/builder.hpp"
+#include "kernel/hash.hpp"
 #include "kernel/math.hpp"
 #include "kernel/print.hpp"
 
@@ -21,6 +22,31 @@ Handle handle(k::Buffer b) { return {b.id(), {static_cast<std::uint8_t>(b.scalar
 std::string argument_name() {
   const auto& kernel = k::Builder::current().kernel();
   return "arg" + std::to_string(kernel.memories.size() + kernel.scalars.size());
+}
+
+constexpr std::string_view misfits = "misfits";
+
+/// Whether a memory has the `lanes` elements from `index` on, as a mask; absent where that is certain. An
+/// access that does not fit is reported.
+k::Val fits(k::Buffer m, k::Val index, int lanes) {
+  auto& builder = k::Builder::current();
+  const bool global = builder.is_global(m.id());
+  const auto known = builder.bits_of(index);
+  if (known && !global) {
+    if (*known >= 0 && *known + lanes <= builder.length_of(m.id())) return {};
+    builder.fail("index " + std::to_string(*known) + " lies outside an array of " +
+                 std::to_string(builder.length_of(m.id())) + " elements");
+  }
+  const k::Val i = k::convert(index, k::Scalar::i64);
+  const k::Val fit = (i >= 0) & (i <= m.length() - lanes);
+  k::if_(!fit, [&] {
+    const auto& kernel = builder.kernel();
+    const auto last = static_cast<k::MemoryId>(kernel.buffer_count() - 1);
+    STRATA_CHECK(kernel.memories[last].name == misfits);
+    const k::Val place = k::max(k::min(i, farthest_index), -farthest_index) + farthest_index;
+    k::Buffer(last, k::Scalar::i64).atomic_min(0, place + (std::int64_t{m.id()} << index_bits));
+  });
+  return k::splat(fit, lanes);
 }
 
 }  // namespace
@@ -153,19 +179,30 @@ Handle scalar(std::uint8_t scalar) {
 }
 
 Handle length(Handle m) { return handle(memory(m).length()); }
-Handle load(Handle m, Handle index, int lanes) { return handle(memory(m).load(val(index), lanes)); }
-void store(Handle m, Handle index, Handle value) { memory(m).store(val(index), val(value)); }
+Handle load(Handle m, Handle index, int lanes) {
+  return handle(memory(m).load(val(index), lanes, {.mask = fits(memory(m), val(index), lanes)}));
+}
+void store(Handle m, Handle index, Handle value) {
+  memory(m).store(val(index), val(value), {.mask = fits(memory(m), val(index), value.type.lanes)});
+}
 Handle atomic(Atomic op, Handle m, Handle index, Handle value) {
   const k::Buffer b = memory(m);
-  switch (op) {
-    case Atomic::add:
-      return handle(b.atomic_add(val(index), val(value)));
-    case Atomic::min:
-      return handle(b.atomic_min(val(index), val(value)));
-    case Atomic::max:
-      break;
-  }
-  return handle(b.atomic_max(val(index), val(value)));
+  const auto done = [&] {
+    switch (op) {
+      case Atomic::add:
+        return b.atomic_add(val(index), val(value));
+      case Atomic::min:
+        return b.atomic_min(val(index), val(value));
+      case Atomic::max:
+        break;
+    }
+    return b.atomic_max(val(index), val(value));
+  };
+  const k::Val fit = fits(b, val(index), 1);
+  if (!fit.present()) return handle(done());
+  const k::Var old(k::constant(type_of(value.type), 0));
+  k::if_(fit, [&] { old = done(); });
+  return handle(old);
 }
 
 Handle position(int builtin) { return handle(k::builtin(static_cast<k::Builtin>(builtin))); }
@@ -191,18 +228,31 @@ void while_loop(Callback condition, const Handle& result, Callback body) {
 
 struct Recording::State {
   k::Builder builder;
+  Signature signature;
 };
 
 Recording::Recording(std::string_view name, Cube cube)
-    : state_(new State{k::Builder(name, {cube.x, cube.y, cube.z})}) {}
+    : state_(new State{k::Builder(name, {cube.x, cube.y, cube.z}), {std::string(name), cube, {}, {}}}) {
+  constexpr std::uint64_t most = 1024;  // what every GPU can run
+  if (cube.x > most || cube.y > most || std::uint64_t{cube.x} * cube.y * cube.z > most)
+    state_->builder.fail("a cube has at most 1024 units");
+}
 Recording::~Recording() = default;
-std::shared_ptr<const KernelImpl> Recording::finish() {
-  return std::make_shared<const KernelImpl>(KernelImpl{state_->builder.finish()});
+void Recording::begin_body(std::vector<Argument> arguments) {
+  state_->signature.arguments = std::move(arguments);
+  state_->builder.read_write(misfits, k::Scalar::i64);
+}
+std::shared_ptr<const Signature> Recording::finish() {
+  auto impl =
+      std::make_shared<KernelImpl>(KernelImpl{std::move(state_->signature), state_->builder.finish()});
+  const auto hash = k::hash(impl->ir);
+  impl->hash = {hash.high, hash.low};
+  return impl;
 }
 
 }  // namespace detail
 
-const std::string& Kernel::name() const { return impl_->ir.name; }
-std::string Kernel::to_string() const { return strata::kernel::print(impl_->ir); }
+std::string Kernel::to_string() const { return strata::kernel::print(impl().ir); }
+const detail::KernelImpl& Kernel::impl() const { return static_cast<const detail::KernelImpl&>(*signature_); }
 
 }  // namespace strata::inline v0::lang

@@ -28,8 +28,9 @@ struct TensorType {
 /// The dtype in which halves are computed where they may round only once.
 inline DType wide(DType t) { return size_of(t) == 2 ? DType::f32 : t; }
 
-/// Most families have one output; none has more than four.
-using TensorTypes = base::InlineVector<TensorType, 4>;
+/// Most families have one result; none has more than these.
+inline constexpr std::size_t max_results = 4;
+using TensorTypes = base::InlineVector<TensorType, max_results>;
 using Inputs = std::span<const TensorType>;
 
 /// A number attribute that keeps 64-bit integers exact. Equality is by bits, so NaN equals itself.

@@ -11,7 +11,7 @@ struct Arity {
 
 constexpr Arity none{0, 0}, one{1, 1}, two{2, 2}, three{3, 3}, four{4, 4}, one_or_two{1, 2},
     one_to_three{1, 3}, two_or_three{2, 3}, three_or_four{3, 4}, four_or_five{4, 5}, six_or_seven{6, 7},
-    some{1, SIZE_MAX};
+    some{1, SIZE_MAX}, any{0, SIZE_MAX};
 
 Arity arity(const Operation& op) {
   return std::visit(Overload{[](const Fill&) { return none; },
@@ -34,6 +34,7 @@ Arity arity(const Operation& op) {
                              [](const CrossEntropyGradient&) { return four_or_five; },
                              [](const Ctc&) { return four; },
                              [](const CtcGradient&) { return four; },
+                             [](const CustomKernel&) { return any; },
                              [](const auto&) { return one; }},
                     op);
 }
@@ -110,7 +111,8 @@ std::string_view name_of(const Operation& op) {
                [](const CrossEntropy&) -> S { return "cross_entropy"; },
                [](const CrossEntropyGradient&) -> S { return "cross_entropy_gradient"; },
                [](const Ctc&) -> S { return "ctc"; },
-               [](const CtcGradient&) -> S { return "ctc_gradient"; }},
+               [](const CtcGradient&) -> S { return "ctc_gradient"; },
+               [](const CustomKernel& o) -> S { return o.call->kernel.name(); }},
       op);
 }
 
@@ -178,6 +180,10 @@ std::string to_string(const Operation& op) {
           [](const CrossEntropyGradient& o) { return cross_entropy_fields(o); },
           [](const Ctc& o) { return ctc_fields(o); },
           [](const CtcGradient& o) { return ctc_fields(o); },
+          [](const CustomKernel& o) {
+            const auto& g = o.call->grid;
+            return fmt::format("kernel, grid={}x{}x{}", g.x, g.y, g.z);
+          },
           [](const auto&) { return std::string(); }},
       op);
   return attributes.empty() ? std::string(name_of(op)) : fmt::format("{}({})", name_of(op), attributes);
@@ -253,7 +259,13 @@ void hash_into(base::Hasher& h, const Operation& op) {
                [&](const CrossEntropy& o) { add_all(h, o.label_smoothing, o.ignore_index); },
                [&](const CrossEntropyGradient& o) { add_all(h, o.label_smoothing, o.ignore_index); },
                [&](const Ctc& o) { add_all(h, o.blank, o.zero_infinity); },
-               [&](const CtcGradient& o) { add_all(h, o.blank, o.zero_infinity); }},
+               [&](const CtcGradient& o) { add_all(h, o.blank, o.zero_infinity); },
+               [&](const CustomKernel& o) {
+                 for (auto word : o.call->kernel.signature().hash) h.word(word);
+                 add_all(h, o.call->grid.x, o.call->grid.y, o.call->grid.z);
+                 for (const auto& shape : o.call->made) h.add(shape);
+                 for (auto bits : o.call->scalars) h.add(bits);
+               }},
       op);
 }
 

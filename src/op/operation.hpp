@@ -7,6 +7,7 @@
 
 #include "op/attention.hpp"
 #include "op/creation.hpp"
+#include "op/custom_kernel.hpp"
 #include "op/elementwise.hpp"
 #include "op/fft.hpp"
 #include "op/index.hpp"
@@ -27,7 +28,7 @@ using Operation =
     std::variant<Fill, Iota, Random, Unary, Binary, Compare, Where, Cast, Matmul, Reduce, ArgReduce, ArgSort,
                  Cumulative, Softmax, Norm, Gather, Scatter, SliceAssign, Conv, Pool, ArgPool, Linalg, Fft,
                  Reshape, Permute, Expand, Slice, Flip, Unfold, Cat, Attention, AttentionGradient,
-                 CrossEntropy, CrossEntropyGradient, Ctc, CtcGradient>;
+                 CrossEntropy, CrossEntropyGradient, Ctc, CtcGradient, CustomKernel>;
 
 /// "add", "reduce_sum", "matmul".
 std::string_view name_of(const Operation&);

@@ -17,6 +17,7 @@
 #include "cube/reduce.hpp"
 #include "cube/targets.hpp"
 #include "cube/transpose.hpp"
+#include "kernel/public.hpp"
 
 namespace strata::cube::test {
 namespace {
@@ -221,6 +222,20 @@ TEST_F(GpuLowering, WholeRows) {
       for (auto i = before; i < kernels.size(); ++i) check_once(*kernels[i]);
     }
   }
+}
+
+TEST_F(GpuLowering, KernelsOfCallers) {
+  using namespace lang;
+  check(lang::kernel("caller", Cube{64},
+                     [](In<f32> x, InOut<i32> n, Out<bf16> y, Scalar<i64> at) {
+                       SharedArray<f32> part(64);
+                       part[unit_x()] = reduce_add(x.load<4>(at + absolute_pos() * 4));
+                       barrier();
+                       y[absolute_pos()] = convert<bf16>(part[63 - unit_x()]);
+                       n.atomic_add(at, 1);
+                     })
+            .impl()
+            .ir);
 }
 
 TEST_F(GpuLowering, Sorts) {

@@ -1,7 +1,9 @@
 /// The public kernel language, used as a user would.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
+#include <limits>
 #include <type_traits>
 #include <vector>
 
@@ -15,18 +17,31 @@ namespace {
 using namespace strata::lang;
 using strata::kernel::test::interpret;
 
+/// Interprets a launch none of whose accesses goes beyond a memory.
+void run(const Kernel& kernel, std::vector<void*> memories, std::vector<std::int64_t> lengths,
+         std::array<std::uint32_t, 3> cubes, std::vector<std::int64_t> scalars = {}) {
+  constexpr auto nothing = std::numeric_limits<std::int64_t>::max();
+  std::int64_t misfits = nothing;
+  memories.push_back(&misfits);
+  lengths.push_back(1);
+  interpret(kernel.impl().ir, {memories, lengths, scalars, cubes});
+  EXPECT_EQ(misfits, nothing);
+}
+
 TEST(PublicKernel, AxpyReadsLikeItsFormula) {
   auto axpy = kernel("axpy", [](In<f32> x, InOut<f32> y, Scalar<f32> a) {
     auto i = absolute_pos();
     if_(i < y.len(), [&] { y[i] = fma(a, x[i], y[i]); });
   });
   EXPECT_EQ(axpy.name(), "axpy");
-  EXPECT_NE(axpy.to_string().find("kernel axpy(@arg0: f32 read, @arg1: f32 write, arg2: f32) units 256x1x1"),
-            std::string::npos);
+  EXPECT_NE(
+      axpy.to_string().find("kernel axpy(@arg0: f32 read, @arg1: f32 write, @misfits: i64 write, arg2: f32) "
+                            "units 256x1x1"),
+      std::string::npos)
+      << axpy.to_string();
   std::vector<float> x(1000), y(1000, 1);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i);
-  interpret(axpy.impl().ir,
-            {{x.data(), y.data()}, {1000, 1000}, {std::bit_cast<std::uint32_t>(2.0f)}, {4, 1, 1}});
+  run(axpy, {x.data(), y.data()}, {1000, 1000}, {4, 1, 1}, {std::bit_cast<std::uint32_t>(2.0f)});
   for (std::size_t i = 0; i < x.size(); ++i) EXPECT_EQ(y[i], 2 * static_cast<float>(i) + 1);
 }
 
@@ -52,7 +67,7 @@ TEST(PublicKernel, VectorsVariablesArraysAndLoops) {
   std::vector<double> x(32), y(4);
   std::vector<std::int32_t> order(1);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<double>(i);
-  interpret(sums.impl().ir, {{x.data(), y.data(), order.data()}, {32, 4, 1}, {}, {1, 1, 1}});
+  run(sums, {x.data(), y.data(), order.data()}, {32, 4, 1}, {1, 1, 1});
   EXPECT_EQ(y, (std::vector<double>{992, -1, -1, -1}));
   EXPECT_EQ(order[0], 3);
 }
@@ -64,9 +79,27 @@ TEST(PublicKernel, IntegerDivisionIsFlooredAndZeroSafe) {
     r[i] = a[i] % b[i];
   });
   std::vector<std::int32_t> a{-7, 7, 5}, b{2, -2, 0}, q(3), r(3);
-  interpret(divide.impl().ir, {{a.data(), b.data(), q.data(), r.data()}, {3, 3, 3, 3}, {}, {3, 1, 1}});
+  run(divide, {a.data(), b.data(), q.data(), r.data()}, {3, 3, 3, 3}, {3, 1, 1});
   EXPECT_EQ(q, (std::vector<std::int32_t>{-4, -4, 0}));
   EXPECT_EQ(r, (std::vector<std::int32_t>{1, -1, 0}));
+}
+
+TEST(PublicKernel, AnAccessBeyondAMemoryIsSkippedAndReported) {
+  auto shifted = kernel("shifted", Cube{4}, [](In<i32> x, Out<i32> y, Scalar<i64> by) {
+    y[unit_x()] = x[convert<i64>(unit_x()) + by];
+  });
+  std::vector<std::int32_t> x{1, 2, 3, 4}, y(4, 9);
+  const auto found = [&](std::int64_t by) {
+    std::int64_t misfits = std::numeric_limits<std::int64_t>::max();
+    interpret(shifted.impl().ir, {{x.data(), y.data(), &misfits}, {4, 4, 1}, {by}, {1, 1, 1}});
+    return detail::place_of(misfits);
+  };
+  EXPECT_EQ(found(2).memory, 0u);
+  EXPECT_EQ(found(2).index, 4);
+  EXPECT_EQ(y, (std::vector<std::int32_t>{3, 4, 0, 0}));
+  EXPECT_EQ(found(-1).index, -1);
+  EXPECT_EQ(found(std::int64_t{1} << 60).index, detail::farthest_index);
+  EXPECT_EQ(found(-(std::int64_t{1} << 60)).index, -detail::farthest_index);
 }
 
 TEST(PublicKernel, AFaultNamesTheKernel) {

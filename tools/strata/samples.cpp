@@ -15,6 +15,17 @@ std::function<Types(DType)> operands(std::vector<Shape> shapes) {
   };
 }
 
+/// A caller's kernel.
+template <class T>
+Operation copying_kernel() {
+  const auto copy = lang::kernel("copy", [](lang::In<T> x, lang::Out<T> y) {
+    const auto i = lang::absolute_pos();
+    lang::if_(i < y.len(), [&] { y[i] = x[i]; });
+  });
+  using Call = op::CustomKernel::Call;
+  return op::CustomKernel{std::make_shared<const Call>(Call{copy, {}, {{2, 3}}, {}})};
+}
+
 }  // namespace
 
 std::vector<Sample> samples() {
@@ -85,6 +96,8 @@ std::vector<Sample> samples() {
   };
   add(op::Ctc{}, sequences);
   add(op::CtcGradient{}, sequences);
+  list.push_back({[](DType t) { return visit_dtype(t, []<class T>() { return copying_kernel<T>(); }); },
+                  operands({{2, 3}})});
   add(op::Reshape{{3, 2}}, operands({{2, 3}}));
   add(op::Permute{{1, 0}}, operands({{2, 3}}));
   add(op::Expand{{4, 2, 3}}, operands({{2, 3}}));
@@ -102,6 +115,7 @@ std::string row_name(const Operation& operation) {
     return fmt::format("random {}", op::name_of(random->distribution));
   if (const auto* scatter = std::get_if<op::Scatter>(&operation))
     return fmt::format("scatter {}", op::name_of(scatter->mode));
+  if (std::holds_alternative<op::CustomKernel>(operation)) return "own kernel";
   return std::string(op::name_of(operation));
 }
 

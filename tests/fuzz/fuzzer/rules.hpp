@@ -86,6 +86,7 @@ Family family(Of<op::CrossEntropy>);
 Family family(Of<op::CrossEntropyGradient>);
 Family family(Of<op::Ctc>);
 Family family(Of<op::CtcGradient>);
+Family family(Of<op::CustomKernel>);
 
 /// The table of all families, in the order of op::Operation's alternatives.
 const std::vector<Family>& families();
