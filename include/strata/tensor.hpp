@@ -421,11 +421,24 @@ class Tensor {
   Tensor flip(std::initializer_list<int> axes) const {
     return Tensor(detail::flip(value_, std::span<const int>(axes.begin(), axes.size())));
   }
+  /// Without an axis of extent 1; throws ShapeError when it has another.
   auto squeeze(int axis) const requires(D >= 1) {
     return Tensor<(D > 0 ? D - 1 : 0), Kind>(detail::squeeze(value_, axis));
   }
+  /// Without several: `x.squeeze({0, -1})`. ShapeError as well when one is named twice.
+  template <int N>
+  requires(N <= D) auto squeeze(const int (&axes)[N]) const {
+    return Tensor<D - N, Kind>(detail::squeeze(value_, axes));
+  }
+  /// With a new axis of extent 1, which is `axis` of the result.
   auto unsqueeze(int axis) const requires(D < max_rank) {
     return Tensor<D + 1, Kind>(detail::unsqueeze(value_, axis));
+  }
+  /// With several, `axes` of the result: [2, 3] with `unsqueeze({0, -1})` is [1, 2, 3, 1]. Throws ShapeError
+  /// when one is named twice.
+  template <int N>
+  requires(D + N <= max_rank) auto unsqueeze(const int (&axes)[N]) const {
+    return Tensor<D + N, Kind>(detail::unsqueeze(value_, axes));
   }
 
   /// One margin for each axis: `x.pad({{1, 1}, {0, 2}})`; missing ones are empty.

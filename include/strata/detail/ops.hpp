@@ -85,7 +85,10 @@ STRATA_API ValueRef narrow(const ValueRef& x, int axis, std::int64_t start, std:
 STRATA_API ValueRef flip(const ValueRef& x, std::span<const int> axes);
 STRATA_API ValueRef cat(const std::vector<ValueRef>& xs, int axis);
 STRATA_API ValueRef stack(const std::vector<ValueRef>& xs, int axis);
+STRATA_API ValueRef squeeze(const ValueRef& x, std::span<const int> axes);
 STRATA_API ValueRef squeeze(const ValueRef& x, int axis);
+/// Axes of the result.
+STRATA_API ValueRef unsqueeze(const ValueRef& x, std::span<const int> axes);
 STRATA_API ValueRef unsqueeze(const ValueRef& x, int axis);
 
 STRATA_API ValueRef slice_assign(const ValueRef& x, std::span<const Range> ranges, const ValueRef& source);
