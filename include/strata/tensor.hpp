@@ -569,7 +569,16 @@ class Tensor {
   Tensor<2, Int> argwhere() const requires(!is_number) { return Tensor<2, Int>(detail::argwhere(value_)); }
   /// 1 at the class that each element names, 0 elsewhere, along a new last axis.
   auto one_hot(std::int64_t classes) const requires(std::is_same_v<Kind, Int>&& D < max_rank) {
-    return Tensor<D + 1, Int>(detail::one_hot(value_, classes));
+    return one_hot_fill(classes, 1, 0);
+  }
+  /// `on` at the class that each element names, `off` elsewhere, along a new axis (of the result). An element
+  /// that names none of 0 ... classes - 1 gives `off` alone. To another kind, with its default dtype:
+  /// `labels.one_hot_fill<Float>(10, 0.91, 0.01)`. Throws ArgumentError unless classes >= 1.
+  template <class To = Int>
+  auto one_hot_fill(std::int64_t classes, detail::Literal on, detail::Literal off, int axis = -1) const
+      requires(std::is_same_v<Kind, Int>&& D < max_rank) {
+    const auto type = std::is_same_v<To, Int> ? dtype() : detail::KindTraits<To>::dtype;
+    return Tensor<D + 1, To>(detail::one_hot(value_, classes, on, off, axis, type));
   }
 
   // ---- statistics

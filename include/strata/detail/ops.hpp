@@ -132,7 +132,8 @@ STRATA_API ValueRef at(const ValueRef& x, int axis, std::int64_t place);
 STRATA_API ValueRef argwhere(const ValueRef& mask);
 /// The elements where the mask is true, row-major. Waits for the mask.
 STRATA_API ValueRef mask_select(const ValueRef& x, const ValueRef& mask);
-STRATA_API ValueRef one_hot(const ValueRef& x, std::int64_t classes);
+STRATA_API ValueRef one_hot(const ValueRef& x, std::int64_t classes, Literal on, Literal off, int axis,
+                            DType dtype);
 
 STRATA_API ValueRef softmax(const ValueRef& x, int axis, bool log);
 STRATA_API ValueRef norm(op::NormKind kind, const ValueRef& x, const std::vector<ValueRef>& parameters,
