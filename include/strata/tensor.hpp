@@ -709,12 +709,19 @@ Tensor<D, Kind> Tensor<D, Kind>::grad(const Gradients& gradients) const requires
   return Tensor(detail::gradient_of(gradients.impl(), value_));
 }
 
+namespace detail {
+template <int D, class Kind>
+std::vector<ValueRef> values_of(const std::vector<Tensor<D, Kind>>& tensors) {
+  std::vector<ValueRef> values;
+  for (const auto& t : tensors) values.push_back(t.value());
+  return values;
+}
+}  // namespace detail
+
 /// Joins along an existing axis.
 template <int D, class Kind>
 Tensor<D, Kind> cat(const std::vector<Tensor<D, Kind>>& tensors, int axis) {
-  std::vector<detail::ValueRef> values;
-  for (const auto& t : tensors) values.push_back(t.value());
-  return Tensor<D, Kind>(detail::cat(values, axis));
+  return Tensor<D, Kind>(detail::cat(detail::values_of(tensors), axis));
 }
 template <int D, class Kind>
 Tensor<D, Kind> cat(std::initializer_list<Tensor<D, Kind>> tensors, int axis) {
@@ -723,9 +730,7 @@ Tensor<D, Kind> cat(std::initializer_list<Tensor<D, Kind>> tensors, int axis) {
 /// Joins along a new axis.
 template <int D, class Kind>
 Tensor<D + 1, Kind> stack(const std::vector<Tensor<D, Kind>>& tensors, int axis) {
-  std::vector<detail::ValueRef> values;
-  for (const auto& t : tensors) values.push_back(t.value());
-  return Tensor<D + 1, Kind>(detail::stack(values, axis));
+  return Tensor<D + 1, Kind>(detail::stack(detail::values_of(tensors), axis));
 }
 
 template <int D, class Kind>

@@ -70,6 +70,14 @@ TensorData into_data(const ValueRef& v) {
   trace::Span span("tensor", "into_data");
   return v->backend.read(v);
 }
+std::vector<Future<TensorData>> read_all_async(const std::vector<ValueRef>& values) {
+  trace::Span span("tensor", "read_all");
+  return backend::into_data_all(values);
+}
+std::vector<TensorData> read_all(const std::vector<ValueRef>& values) {
+  trace::Span span("tensor", "read_all");
+  return backend::read_all(values);
+}
 
 ValueRef fill(const Shape& shape, DType dtype, Literal value, const Device& device) {
   return bridge::fill(device.entry().backend(), shape, dtype, number(value));

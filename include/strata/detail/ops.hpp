@@ -50,6 +50,8 @@ STRATA_API void require(const ValueRef& v, int rank, KindTag kind);
 STRATA_API ValueRef from_data(const TensorData& data, const Device& device);
 STRATA_API Future<TensorData> into_data_async(const ValueRef& v);
 STRATA_API TensorData into_data(const ValueRef& v);
+STRATA_API std::vector<Future<TensorData>> read_all_async(const std::vector<ValueRef>& values);
+STRATA_API std::vector<TensorData> read_all(const std::vector<ValueRef>& values);
 STRATA_API ValueRef fill(const Shape& shape, DType dtype, Literal value, const Device& device);
 STRATA_API ValueRef arange(Literal start, Literal stop, Literal step, DType dtype, const Device& device);
 STRATA_API ValueRef random(const Shape& shape, DType dtype, op::Distribution d, double a, double b,
