@@ -14,6 +14,10 @@ int main() {
   const TensorData data = pending.get();
   std::cout << "launches so far: " << device.statistics().launches << ", elements: " << data.size() << "\n";
 
+  // Several tensors are read together: the device is drained once, and the host waits once.
+  const auto [sum, largest] = read_all(c.sum(), c.max());
+  std::cout << "sum " << sum.as<float>()[0] << ", largest " << largest.as<float>()[0] << "\n";
+
   // A caller's mistake throws at once, says what is wrong, and leaves everything as it was.
   try {
     a.matmul(Tensor<2>::zeros({3, 3}, device));

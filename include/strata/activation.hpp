@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "strata/tensor.hpp"
+#include "strata/arrange.hpp"
 
 namespace strata::inline v0 {
 

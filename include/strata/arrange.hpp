@@ -25,6 +25,28 @@ std::vector<Tensor<D, Kind>> typed(const std::vector<ValueRef>& values) {
 }
 }  // namespace detail
 
+// ---- joining
+
+/// Joins along an existing axis.
+template <int D, class Kind>
+Tensor<D, Kind> cat(const std::vector<Tensor<D, Kind>>& tensors, int axis) {
+  return Tensor<D, Kind>(detail::cat(detail::values_of(tensors), axis));
+}
+template <int D, class Kind>
+Tensor<D, Kind> cat(std::initializer_list<Tensor<D, Kind>> tensors, int axis) {
+  return cat(std::vector<Tensor<D, Kind>>(tensors), axis);
+}
+/// Joins along a new axis.
+template <int D, class Kind>
+Tensor<D + 1, Kind> stack(const std::vector<Tensor<D, Kind>>& tensors, int axis) {
+  return Tensor<D + 1, Kind>(detail::stack(detail::values_of(tensors), axis));
+}
+
+template <int D, class Kind>
+Tensor<D + 1, Kind> stack(std::initializer_list<Tensor<D, Kind>> tensors, int axis) {
+  return stack(std::vector<Tensor<D, Kind>>(tensors), axis);
+}
+
 // ---- joining, with the ranks of NumPy
 
 /// Vectors end to end, others along axis 1. Numbers count as vectors of one.

@@ -3,9 +3,9 @@
 
 #include <array>
 
+#include "strata/arrange.hpp"
 #include "strata/detail/functions.hpp"
 #include "strata/functional.hpp"
-#include "strata/tensor.hpp"
 
 namespace strata::inline v0 {
 

@@ -71,7 +71,7 @@ requires(D >= 1) auto cross_entropy(const Tensor<D>& logits, const Tensor<D - 1,
                                           o.label_smoothing, o.ignore_index, R == Reduction::none,
                                           R == Reduction::mean));
 }
-/// With a weight for each class, which gets no gradient.
+/// With a weight for each class.
 template <Reduction R = Reduction::mean, int D>
 requires(D >= 1) auto cross_entropy(const Tensor<D>& logits, const Tensor<D - 1, Int>& target,
                                     const Tensor<1>& weights, const CrossEntropyOptions& o = {}) {

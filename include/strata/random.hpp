@@ -6,6 +6,9 @@
 
 namespace strata::inline v0 {
 
+/// Seeds the random numbers of this process; without it they differ from run to run.
+STRATA_API void manual_seed(std::uint64_t seed);
+
 /// Uniform in [low, high), with the shape, dtype and device of x.
 template <int D, class Kind>
 Tensor<D, Kind> random_like(const Tensor<D, Kind>& x, double low = 0, double high = 1) {

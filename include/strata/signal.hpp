@@ -2,8 +2,8 @@
 /// last axis holds real and imaginary part; `axis` counts without it. Differentiable.
 #pragma once
 
+#include "strata/arrange.hpp"
 #include "strata/detail/functions.hpp"
-#include "strata/tensor.hpp"
 
 namespace strata::inline v0 {
 

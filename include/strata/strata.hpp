@@ -19,6 +19,7 @@
 #include "strata/products.hpp"
 #include "strata/quantize.hpp"
 #include "strata/random.hpp"
+#include "strata/read.hpp"
 #include "strata/shape.hpp"
 #include "strata/signal.hpp"
 #include "strata/statistics.hpp"

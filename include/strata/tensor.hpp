@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "strata/detail/nested_list.hpp"
 #include "strata/detail/ops.hpp"
 #include "strata/device.hpp"
 #include "strata/error.hpp"
@@ -51,29 +52,6 @@ struct KindTraits<Bool> {
   static constexpr KindTag tag = KindTag::boolean;
 };
 
-template <class T, int D>
-struct Nested {
-  using type = std::initializer_list<typename Nested<T, D - 1>::type>;
-};
-template <class T>
-struct Nested<T, 0> {
-  using type = T;
-};
-
-/// Collects a nested list; `ragged` when sub-lists differ in length.
-template <class T, int D>
-void flatten(const typename Nested<T, D>::type& list, int axis, Shape& shape, std::vector<T>& out,
-             bool& ragged) {
-  if constexpr (D == 0) {
-    out.push_back(list);
-  } else {
-    const auto n = static_cast<std::int64_t>(list.size());
-    if (shape[axis] == -1) shape[axis] = n;
-    ragged |= shape[axis] != n;
-    for (const auto& item : list) flatten<T, D - 1>(item, axis + 1, shape, out, ragged);
-  }
-}
-
 }  // namespace detail
 
 class Gradients;
@@ -88,6 +66,7 @@ class Tensor {
   static constexpr bool is_number = !std::is_same_v<Kind, Bool>;
   template <int E>
   static constexpr int broadcast_rank = D > E ? D : E;
+  static constexpr int reduced_rank = D > 0 ? D - 1 : 0;  // without one axis
 
  public:
   static constexpr int rank = D;
@@ -99,17 +78,7 @@ class Tensor {
 
   /// From nested lists: `Tensor<2>::from({{1, 2}, {3, 4}})`. Throws ShapeError when rows differ in length.
   static Tensor from(const List& list, const Device& device = Device(), DType dtype = Traits::dtype) {
-    Shape shape = Shape::filled(D, -1);
-    std::vector<Element> values;
-    bool ragged = false;
-    detail::flatten<Element, D>(list, 0, shape, values, ragged);
-    for (auto& extent : shape) extent = extent < 0 ? 0 : extent;
-    if (ragged) throw ShapeError("[from] the rows of the nested list differ in length");
-    std::unique_ptr<Element[]> flat(new Element[values.size()]);  // vector<bool> has no contiguous storage
-    for (std::size_t i = 0; i < values.size(); ++i) flat[i] = values[i];
-    return from_data(
-        TensorData::from<Element>(std::span<const Element>(flat.get(), values.size()), shape).convert(dtype),
-        device);
+    return from_data(detail::data_of_list<Element, D>(list).convert(dtype), device);
   }
   /// From row-major values; the dtype is that of the span. Throws ShapeError unless the counts agree.
   template <strata::Element T>
@@ -372,7 +341,7 @@ class Tensor {
     return Tensor<0, Kind>(detail::reduce_all(op::ReduceKind::kind_name, value_));                 \
   }                                                                                                \
   auto name(int axis) const requires(constraint && D >= 1) {                                       \
-    return Tensor<(D > 0 ? D - 1 : 0), Kind>(                                                      \
+    return Tensor<reduced_rank, Kind>(                                                             \
         detail::reduce(op::ReduceKind::kind_name, value_, std::span<const int>(&axis, 1), false)); \
   }                                                                                                \
   Tensor name##_keep(std::initializer_list<int> axes) const requires(constraint) {                 \
@@ -421,11 +390,24 @@ class Tensor {
   Tensor flip(std::initializer_list<int> axes) const {
     return Tensor(detail::flip(value_, std::span<const int>(axes.begin(), axes.size())));
   }
+  /// Without an axis of extent 1; throws ShapeError when it has another.
   auto squeeze(int axis) const requires(D >= 1) {
-    return Tensor<(D > 0 ? D - 1 : 0), Kind>(detail::squeeze(value_, axis));
+    return Tensor<reduced_rank, Kind>(detail::squeeze(value_, axis));
   }
+  /// Without several: `x.squeeze({0, -1})`. ShapeError as well when one is named twice.
+  template <int N>
+  requires(N <= D) auto squeeze(const int (&axes)[N]) const {
+    return Tensor<D - N, Kind>(detail::squeeze(value_, axes));
+  }
+  /// With a new axis of extent 1, which is `axis` of the result.
   auto unsqueeze(int axis) const requires(D < max_rank) {
     return Tensor<D + 1, Kind>(detail::unsqueeze(value_, axis));
+  }
+  /// With several, `axes` of the result: [2, 3] with `unsqueeze({0, -1})` is [1, 2, 3, 1]. Throws ShapeError
+  /// when one is named twice.
+  template <int N>
+  requires(D + N <= max_rank) auto unsqueeze(const int (&axes)[N]) const {
+    return Tensor<D + N, Kind>(detail::unsqueeze(value_, axes));
   }
 
   /// One margin for each axis: `x.pad({{1, 1}, {0, 2}})`; missing ones are empty.
@@ -455,14 +437,7 @@ class Tensor {
     return Tensor<E, Kind>(detail::flatten(value_, first, last));
   }
   /// Pieces of `size` entries along an axis; the last one may be shorter.
-  std::vector<Tensor> split(std::int64_t size, int axis) const {
-    if (size < 1) throw ArgumentError("[split] pieces need at least one entry");
-    std::vector<Tensor> parts;
-    for (std::int64_t at = 0; at < dim(axis); at += size) {
-      parts.push_back(narrow(axis, at, std::min(size, dim(axis) - at)));
-    }
-    return parts;
-  }
+  std::vector<Tensor> split(std::int64_t size, int axis) const;
   /// The elements on and below the diagonal of the last two axes, 0 elsewhere.
   Tensor tril(std::int64_t diagonal = 0) const requires(D >= 2) {
     return Tensor(detail::triangle(value_, true, diagonal));
@@ -472,17 +447,17 @@ class Tensor {
   }
   /// The diagonal of the last two axes.
   auto diagonal(std::int64_t offset = 0) const requires(D >= 2) {
-    return Tensor<(D > 1 ? D - 1 : 0), Kind>(detail::diagonal(value_, offset));
+    return Tensor<reduced_rank, Kind>(detail::diagonal(value_, offset));
   }
   auto trace() const requires(D == 2 && is_number) { return diagonal().sum(); }
 
   // ---- order along an axis. Of equal elements the first comes first; NaN counts as largest.
 
   auto argmax(int axis) const requires(D >= 1) {
-    return Tensor<(D > 0 ? D - 1 : 0), Int>(detail::arg_reduce(op::ExtremumKind::max, value_, axis));
+    return Tensor<reduced_rank, Int>(detail::arg_reduce(op::ExtremumKind::max, value_, axis));
   }
   auto argmin(int axis) const requires(D >= 1) {
-    return Tensor<(D > 0 ? D - 1 : 0), Int>(detail::arg_reduce(op::ExtremumKind::min, value_, axis));
+    return Tensor<reduced_rank, Int>(detail::arg_reduce(op::ExtremumKind::min, value_, axis));
   }
   /// The row-major position in the whole tensor.
   Tensor<0, Int> argmax() const {
@@ -504,14 +479,14 @@ class Tensor {
   WithIndices<D, Kind> topk(std::int64_t k, int axis = -1, bool largest = true) const requires(D >= 1);
   /// The k-th smallest, counted from 1.
   auto kthvalue(std::int64_t k, int axis = -1) const requires(D >= 1) {
-    return Tensor<(D > 0 ? D - 1 : 0), Kind>(
+    return Tensor<reduced_rank, Kind>(
         detail::at(detail::gather(value_, axis, detail::argsort(value_, axis, false, k)), axis, k - 1));
   }
   /// The lower one of the two in the middle where there are two.
   auto median(int axis = -1) const requires(D >= 1) { return kthvalue((dim(axis) + 1) / 2, axis); }
   /// Between neighbours: linear. NaN where the slice holds one.
   auto quantile(double q, int axis = -1) const requires(is_float_kind&& D >= 1) {
-    return Tensor<(D > 0 ? D - 1 : 0), Kind>(detail::quantile(value_, q, axis));
+    return Tensor<reduced_rank, Kind>(detail::quantile(value_, q, axis));
   }
   Tensor cumsum(int axis) const requires is_number { return running(op::CumulativeKind::sum, axis); }
   Tensor cumprod(int axis) const requires is_number { return running(op::CumulativeKind::prod, axis); }
@@ -539,7 +514,7 @@ class Tensor {
   }
   /// One entry of an axis, which goes.
   auto at(int axis, std::int64_t place) const requires(D >= 1) {
-    return Tensor<(D > 0 ? D - 1 : 0), Kind>(detail::at(value_, axis, place));
+    return Tensor<reduced_rank, Kind>(detail::at(value_, axis, place));
   }
   /// A copy with a part replaced; ranges as in `slice`.
   Tensor slice_assign(std::initializer_list<Range> ranges, const Tensor& source) const {
@@ -556,7 +531,16 @@ class Tensor {
   Tensor<2, Int> argwhere() const requires(!is_number) { return Tensor<2, Int>(detail::argwhere(value_)); }
   /// 1 at the class that each element names, 0 elsewhere, along a new last axis.
   auto one_hot(std::int64_t classes) const requires(std::is_same_v<Kind, Int>&& D < max_rank) {
-    return Tensor<D + 1, Int>(detail::one_hot(value_, classes));
+    return one_hot_fill(classes, 1, 0);
+  }
+  /// `on` at the class that each element names, `off` elsewhere, along a new axis (of the result). An element
+  /// that names none of 0 ... classes - 1 gives `off` alone. To another kind, with its default dtype:
+  /// `labels.one_hot_fill<Float>(10, 0.91, 0.01)`. Throws ArgumentError unless classes >= 1.
+  template <class To = Int>
+  auto one_hot_fill(std::int64_t classes, detail::Literal on, detail::Literal off, int axis = -1) const
+      requires(std::is_same_v<Kind, Int>&& D < max_rank) {
+    const auto type = std::is_same_v<To, Int> ? dtype() : detail::KindTraits<To>::dtype;
+    return Tensor<D + 1, To>(detail::one_hot(value_, classes, on, off, axis, type));
   }
 
   // ---- statistics
@@ -568,18 +552,18 @@ class Tensor {
     return Tensor(detail::softmax(value_, axis, true));
   }
   auto logsumexp(int axis) const requires(is_float_kind&& D >= 1) {
-    return Tensor<(D > 0 ? D - 1 : 0), Kind>(detail::log_sum_exp(value_, axis));
+    return Tensor<reduced_rank, Kind>(detail::log_sum_exp(value_, axis));
   }
   /// Sum of squared deviations over (count - correction).
   auto var(int axis, std::int64_t correction = 1) const requires(is_float_kind&& D >= 1) {
-    return Tensor<(D > 0 ? D - 1 : 0), Kind>(detail::variance(value_, axis, correction));
+    return Tensor<reduced_rank, Kind>(detail::variance(value_, axis, correction));
   }
   auto std(int axis, std::int64_t correction = 1) const requires(is_float_kind&& D >= 1) {
     return var(axis, correction).sqrt();
   }
   /// The p-norm of the vectors along an axis; p may be 0 (non-zero entries) or infinite (extrema).
   auto norm(double p, int axis) const requires(is_float_kind&& D >= 1) {
-    return Tensor<(D > 0 ? D - 1 : 0), Kind>(detail::vector_norm(value_, p, axis));
+    return Tensor<reduced_rank, Kind>(detail::vector_norm(value_, p, axis));
   }
   Tensor<D, Bool> is_nan() const requires is_float_kind {
     return Tensor<D, Bool>(detail::compare(op::CompareKind::not_equal, value_, value_));
@@ -649,25 +633,6 @@ struct WithIndices {
   Tensor<D, Int> indices;
 };
 
-template <int D, class Kind>
-auto Tensor<D, Kind>::extremum(op::ExtremumKind kind, int axis) const {
-  const auto indices = detail::unsqueeze(detail::arg_reduce(kind, value_, axis), axis < 0 ? axis + D : axis);
-  constexpr int E = D > 0 ? D - 1 : 0;
-  return WithIndices<E, Kind>{Tensor<E, Kind>(detail::squeeze(detail::gather(value_, axis, indices), axis)),
-                              Tensor<E, Int>(detail::squeeze(indices, axis))};
-}
-template <int D, class Kind>
-WithIndices<D, Kind> Tensor<D, Kind>::sort_with_indices(int axis, bool descending) const requires(D >= 1) {
-  const auto indices = argsort(axis, descending);
-  return {gather(axis, indices), indices};
-}
-template <int D, class Kind>
-WithIndices<D, Kind> Tensor<D, Kind>::topk(std::int64_t k, int axis, bool largest) const requires(D >= 1) {
-  if (k < 0) throw ArgumentError("[topk] k must not be negative");
-  const auto indices = detail::argsort(value_, axis, largest, k);
-  return {Tensor(detail::gather(value_, axis, indices)), Tensor<D, Int>(indices)};
-}
-
 /// The result of `backward()`.
 class Gradients {
  public:
@@ -679,44 +644,10 @@ class Gradients {
 };
 
 template <int D, class Kind>
-Gradients Tensor<D, Kind>::backward() const requires is_float_kind {
-  return Gradients(detail::backward(value_));
-}
-template <int D, class Kind>
-Tensor<D, Kind> Tensor<D, Kind>::grad(const Gradients& gradients) const requires is_float_kind {
-  return Tensor(detail::gradient_of(gradients.impl(), value_));
-}
-
-/// Joins along an existing axis.
-template <int D, class Kind>
-Tensor<D, Kind> cat(const std::vector<Tensor<D, Kind>>& tensors, int axis) {
-  std::vector<detail::ValueRef> values;
-  for (const auto& t : tensors) values.push_back(t.value());
-  return Tensor<D, Kind>(detail::cat(values, axis));
-}
-template <int D, class Kind>
-Tensor<D, Kind> cat(std::initializer_list<Tensor<D, Kind>> tensors, int axis) {
-  return cat(std::vector<Tensor<D, Kind>>(tensors), axis);
-}
-/// Joins along a new axis.
-template <int D, class Kind>
-Tensor<D + 1, Kind> stack(const std::vector<Tensor<D, Kind>>& tensors, int axis) {
-  std::vector<detail::ValueRef> values;
-  for (const auto& t : tensors) values.push_back(t.value());
-  return Tensor<D + 1, Kind>(detail::stack(values, axis));
-}
-
-template <int D, class Kind>
-Tensor<D + 1, Kind> stack(std::initializer_list<Tensor<D, Kind>> tensors, int axis) {
-  return stack(std::vector<Tensor<D, Kind>>(tensors), axis);
-}
-
-template <int D, class Kind>
 std::ostream& operator<<(std::ostream& out, const Tensor<D, Kind>& t) {
   return out << t.to_string();
 }
 
-/// Seeds the random numbers of this process; without it they differ from run to run.
-STRATA_API void manual_seed(std::uint64_t seed);
-
 }  // namespace strata::inline v0
+
+#include "strata/detail/tensor_members.hpp"

@@ -84,6 +84,12 @@ Future<TensorData> Autodiff::into_data(const ValueRef& value) {
   return inner_.into_data(cast_value(value).inner);
 }
 TensorData Autodiff::read(const ValueRef& value) { return inner_.read(cast_value(value).inner); }
+std::vector<Future<TensorData>> Autodiff::into_data_all(backend::Inputs values) {
+  return with_inner(values, [&](backend::Inputs inner_values) { return inner_.into_data_all(inner_values); });
+}
+std::vector<TensorData> Autodiff::read_all(backend::Inputs values) {
+  return with_inner(values, [&](backend::Inputs inner_values) { return inner_.read_all(inner_values); });
+}
 void Autodiff::sync() { inner_.sync(); }
 
 ValueRef track(const ValueRef& value) {

@@ -28,6 +28,8 @@ class Autodiff final : public backend::Backend {
   backend::ValueRef from_data(const TensorData& data) override;
   Future<TensorData> into_data(const ValueRef& value) override;
   TensorData read(const ValueRef& value) override;
+  std::vector<Future<TensorData>> into_data_all(backend::Inputs values) override;
+  std::vector<TensorData> read_all(backend::Inputs values) override;
   void sync() override;
   /// "autodiff<flex>".
   std::string_view name() const override { return name_; }

@@ -2,7 +2,6 @@
 
 #include "autodiff/autodiff.hpp"
 #include "autodiff/rules.hpp"
-#include "strata/error.hpp"
 
 namespace strata::autodiff {
 namespace {
@@ -27,11 +26,7 @@ ValueRef column(const ValueRef& rows) {
 }
 ValueRef row_sums(const ValueRef& x) { return reduce(ReduceKind::sum, x, {x->shape.rank() - 1}, false); }
 
-void refuse_weights(const Step& step, std::size_t i) {
-  if (step.inputs() > i && step.needs(i)) {
-    throw ArgumentError("[cross_entropy] the weights of classes have no gradient; detach() them");
-  }
-}
+bool needs_weights(const Step& step, std::size_t i) { return step.inputs() > i && step.needs(i); }
 
 /// exp(logits - log_sum).
 ValueRef probabilities(const ValueRef& logits, const ValueRef& log_sum) {
@@ -45,16 +40,47 @@ ValueRef row_gradient(const op::CrossEntropyGradient& op, const ValueRef& logits
   return backend::execute(op, inputs)[0];
 }
 
+ValueRef is_ignored(const ValueRef& target, std::int64_t ignore_index) {
+  return bridge::compare(CompareKind::equal, target, bridge::scalar_like(target, ignore_index));
+}
+/// The targets, class 0 in place of the ignored ones.
+ValueRef classes_of(const ValueRef& target, const ValueRef& ignored) {
+  return bridge::where(ignored, bridge::scalar_like(target, 0), target);
+}
+
+/// Of rows that are linear in the weights: with s = label_smoothing and t the target of each row that is not
+/// ignored, the sum over rows of factor ((1 - s) w[t] d[t] + s / classes * sum of w[c] d[c]) has the gradient
+/// (1 - s) * sum of factor d[t] over the rows with t = c, plus s / classes * sum of factor d[c] over all
+/// rows.
+template <class Op>
+ValueRef weight_gradient(const Op& op, const ValueRef& d, const ValueRef& factor, const ValueRef& target,
+                         DType dtype) {
+  const auto zero = bridge::scalar_like(d, 0);
+  const auto classes = d->shape.back(), rows = target->shape.product();
+  if (classes == 0) return bridge::cast(bridge::expand(zero, {0}), dtype);
+  const auto ignored = is_ignored(target, op.ignore_index);
+  const auto own = classes_of(target, ignored);
+  const auto at_target = bridge::reshape(bridge::gather(d, -1, column(own)), target->shape);
+  const auto parts = bridge::where(ignored, zero, mul(mul(factor, at_target), 1 - op.label_smoothing));
+  auto gradient = bridge::select_assign(bridge::expand(zero, {classes}), 0, bridge::reshape(own, {rows}),
+                                        bridge::reshape(parts, {rows}), op::ScatterMode::add);
+  if (op.label_smoothing > 0) {  // without it nothing is multiplied by 0: scores may be infinite
+    const auto shared = bridge::where(column(ignored), zero, mul(column(factor), d));
+    const auto sums = reduce(ReduceKind::sum, bridge::reshape(shared, {rows, classes}), {0}, false);
+    gradient = add(gradient, mul(sums, op.label_smoothing / static_cast<double>(classes)));
+  }
+  return bridge::cast(gradient, dtype);
+}
+
 /// What the probabilities are multiplied by in the gradient of each row.
 ValueRef row_factors(const op::CrossEntropyGradient& op, const ValueRef& target, const ValueRef& weights,
                      const ValueRef& like) {
   const auto zero = bridge::scalar_like(like, 0);
-  const auto ignored =
-      bridge::compare(CompareKind::equal, target, bridge::scalar_like(target, op.ignore_index));
+  const auto ignored = is_ignored(target, op.ignore_index);
   if (!weights) return bridge::where(ignored, zero, bridge::scalar_like(like, 1));
   const auto wide = bridge::cast(weights, like->dtype);
-  const auto classes = bridge::where(ignored, bridge::scalar_like(target, 0), target);
-  const auto flat = bridge::select(wide, 0, bridge::reshape(classes, {classes->shape.product()}));
+  const auto classes = bridge::reshape(classes_of(target, ignored), {target->shape.product()});
+  const auto flat = bridge::select(wide, 0, classes);
   const auto own = mul(bridge::reshape(flat, target->shape), 1 - op.label_smoothing);
   const auto shared = mul(bridge::reduce_all(ReduceKind::mean, wide), op.label_smoothing);
   return bridge::where(ignored, zero, add(own, shared));
@@ -158,14 +184,21 @@ ValueRef spelt_gradient(const op::CtcGradient& op, const ValueRef& log_probs, co
 }  // namespace
 
 void differentiate(const CrossEntropyResult& op, Step& step) {
-  refuse_weights(step, 2);
-  if (!step.needs(0)) return;
   const auto logits = step.input(0);
+  const auto weights = step.inputs() > 2 ? step.input(2) : ValueRef();
   if (op.index == 1) {
+    if (needs_weights(step, 2)) step.give(2, bridge::zeros_like(weights));
+    if (!step.needs(0)) return;
     const auto gradient = mul(column(step.gradient()), probabilities(logits, op.log_sum));
     return step.give(0, bridge::cast(gradient, logits->dtype));
   }
-  const auto weights = step.inputs() > 2 ? step.input(2) : ValueRef();
+  if (needs_weights(step, 2)) {
+    const auto type = op.log_sum->dtype;
+    const auto d = sub(column(op.log_sum), bridge::cast(logits, type));
+    step.give(2,
+              weight_gradient(op.op, d, bridge::cast(step.gradient(), type), step.input(1), weights->dtype));
+  }
+  if (!step.needs(0)) return;
   step.give(0, row_gradient({op.op.label_smoothing, op.op.ignore_index}, logits, step.input(1), op.log_sum,
                             step.gradient(), weights));
 }
@@ -173,7 +206,6 @@ void differentiate(const CrossEntropyResult& op, Step& step) {
 Saves saves(const op::CrossEntropyGradient&, InputSet) { return {0b11111u, false}; }
 
 void differentiate(const op::CrossEntropyGradient& op, Step& step) {
-  refuse_weights(step, 4);
   const auto logits = step.input(0), target = step.input(1), log_sum = step.input(2), g = step.input(3);
   const auto weights = step.inputs() > 4 ? step.input(4) : ValueRef();
   const auto h = bridge::cast(step.gradient(), log_sum->dtype);
@@ -181,6 +213,10 @@ void differentiate(const op::CrossEntropyGradient& op, Step& step) {
     const auto one = bridge::expand(bridge::scalar_like(g, 1), g->shape);
     const auto unit = bridge::cast(row_gradient(op, logits, target, log_sum, one, weights), log_sum->dtype);
     step.give(3, bridge::cast(row_sums(mul(h, unit)), g->dtype));
+  }
+  if (needs_weights(step, 4)) {  // d[c] = sum of h p, less h[c]
+    const auto d = sub(column(row_sums(mul(h, probabilities(logits, log_sum)))), h);
+    step.give(4, weight_gradient(op, d, bridge::cast(g, log_sum->dtype), target, weights->dtype));
   }
   if (!step.needs(0) && !step.needs(2)) return;
   const auto factors = mul(bridge::cast(g, log_sum->dtype), row_factors(op, target, weights, log_sum));

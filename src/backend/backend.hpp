@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/inline_vector.hpp"
 #include "op/operation.hpp"
@@ -31,6 +32,9 @@ class Backend {
   virtual Future<TensorData> into_data(const ValueRef& value) = 0;
   /// `into_data` for a caller that waits: lazy backends may use its thread meanwhile.
   virtual TensorData read(const ValueRef& value) { return into_data(value).get(); }
+  /// `into_data` and `read` of several values: a lazy backend queues all of these reads before it starts one.
+  virtual std::vector<Future<TensorData>> into_data_all(Inputs values);
+  virtual std::vector<TensorData> read_all(Inputs values);
   /// Returns when everything the calling thread queued is done.
   virtual void sync() = 0;
   /// The stack from here down, e.g. "autodiff<flex>"; built once from the objects that run.
@@ -42,6 +46,13 @@ class Backend {
 Values execute(const op::Operation& op, Inputs inputs);
 /// For families without inputs.
 Values execute(Backend& backend, const op::Operation& op, Inputs inputs = {});
+
+/// Reads of values of any backends. All are queued before the first is waited for. Throws the error of the
+/// first value, in their order, that could not be made.
+std::vector<TensorData> read_all(Inputs values);
+std::vector<Future<TensorData>> into_data_all(Inputs values);
+/// Waits for one after the other.
+std::vector<TensorData> get_all(std::vector<Future<TensorData>> futures);
 
 /// The types of `inputs`, for op::infer.
 inline op::TensorType type_of(const Value& v) { return {v.dtype, v.shape}; }

@@ -156,6 +156,9 @@ backend::Values CubeBackend::execute(const op::Operation& op, backend::Inputs in
 bool CubeBackend::expands(const op::Operation& op, backend::Inputs inputs) const {
   return bridge::expands(op) && !has_row_kernel(target_, op, backend::type_of(*inputs[0]));
 }
+bool CubeBackend::expands(const op::Operation& op, std::span<const op::TensorType> inputs) const {
+  return bridge::expands(op) && !has_row_kernel(target_, op, inputs[0]);
+}
 
 std::vector<backend::ValueRef> CubeBackend::execute_block(const Block& block, backend::Inputs inputs) {
   if (block.has_matmul() && block.space().product() > 0) return matmul::execute(*this, block, inputs);

@@ -42,6 +42,7 @@ class CubeBackend final : public backend::Backend {
   std::vector<backend::ValueRef> execute_block(const Block& block, backend::Inputs inputs);
   /// Whether `execute` writes it with simpler families, which a caller may then fuse. Any thread.
   bool expands(const op::Operation& op, backend::Inputs inputs) const;
+  bool expands(const op::Operation& op, std::span<const op::TensorType> inputs) const;
   backend::ValueRef from_data(const TensorData& data) override;
   Future<TensorData> into_data(const backend::ValueRef& value) override;
   void sync() override;

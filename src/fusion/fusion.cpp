@@ -1,5 +1,6 @@
 #include "fusion/fusion.hpp"
 
+#include <algorithm>
 #include <atomic>
 
 #include "bridge/expand.hpp"
@@ -57,9 +58,22 @@ Future<TensorData> Fusion::request(const backend::ValueRef& value) {
   Promise<TensorData> promise;
   auto future = promise.future();
   FusionRef v(static_cast<FusionValue*>(value.get()));
-  executor_.post_quiet(
-      [this, v = std::move(v), p = std::move(promise)]() mutable { upstream_.read(v, std::move(p)); });
+  executor_.post_quiet([this, request = Upstream::Read{std::move(v), std::move(promise)}]() mutable {
+    upstream_.read({&request, 1});
+  });
   return future;
+}
+
+std::vector<Future<TensorData>> Fusion::request_all(backend::Inputs values) {
+  trace::Span span("fusion", "into_data");
+  std::vector<Upstream::Read> requests;
+  std::vector<Future<TensorData>> futures;
+  for (const auto& value : values) {
+    requests.push_back({FusionRef(static_cast<FusionValue*>(value.get())), {}});
+    futures.push_back(requests.back().result.future());
+  }
+  executor_.post_quiet([this, requests = std::move(requests)]() mutable { upstream_.read(requests); });
+  return futures;
 }
 
 Future<TensorData> Fusion::into_data(const backend::ValueRef& value) {
@@ -68,16 +82,31 @@ Future<TensorData> Fusion::into_data(const backend::ValueRef& value) {
   return future;
 }
 
-template <class T>
-T Fusion::wait(Future<T> future) {
-  const auto done = [&future] { return future.ready(); };
+std::vector<Future<TensorData>> Fusion::into_data_all(backend::Inputs values) {
+  auto futures = request_all(values);
+  executor_.wake();
+  return futures;
+}
+
+void Fusion::help(const std::function<bool()>& done) {
   executor_.help(done);
   if (executor_.pending() > 0) executor_.wake();
   inner_.client().help(done);
+}
+
+template <class T>
+T Fusion::wait(Future<T> future) {
+  help([&future] { return future.ready(); });
   return future.get();
 }
 
 TensorData Fusion::read(const backend::ValueRef& value) { return wait(request(value)); }
+
+std::vector<TensorData> Fusion::read_all(backend::Inputs values) {
+  auto futures = request_all(values);
+  help([&] { return std::ranges::all_of(futures, [](const auto& future) { return future.ready(); }); });
+  return backend::get_all(std::move(futures));
+}
 
 void Fusion::sync() {
   Promise<void> promise;

@@ -2,7 +2,9 @@
 /// the device's upstream thread does the rest.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "backend/backend.hpp"
 #include "cube/cube_backend.hpp"
@@ -25,13 +27,18 @@ class Fusion final : public backend::Backend {
   backend::ValueRef from_data(const TensorData& data) override;
   Future<TensorData> into_data(const backend::ValueRef& value) override;
   TensorData read(const backend::ValueRef& value) override;
+  std::vector<Future<TensorData>> into_data_all(backend::Inputs values) override;
+  std::vector<TensorData> read_all(backend::Inputs values) override;
   void sync() override;
   std::string_view name() const override { return name_; }
 
  private:
   /// Queues a read without waking anybody.
   Future<TensorData> request(const backend::ValueRef& value);
-  /// Waits for a result of the device, with the calling thread at work instead of idle.
+  /// The same of several: one drain.
+  std::vector<Future<TensorData>> request_all(backend::Inputs values);
+  /// Returns when `done`, with the calling thread at work instead of idle, or when it has nothing to do.
+  void help(const std::function<bool()>& done);
   template <class T>
   T wait(Future<T> future);
 

@@ -261,14 +261,21 @@ void Upstream::upload(const FusionRef& v, const TensorData& data) noexcept {
   }
 }
 
-void Upstream::read(const FusionRef& v, Promise<TensorData> result) noexcept {
+void Upstream::read(std::span<Read> reads) noexcept {
   trace::Span span("fusion", "drain");
-  try {
+  for (const auto& [v, result] : reads) {
     if (v->state == State::pending) flush(v->stream);
-    if (v->state == State::failed) return result.set_exception(v->error);
-    forward(inner_.into_data(materialise(*v)), std::move(result));
-  } catch (...) {
-    result.set_exception(std::current_exception());
+  }
+  for (auto& [v, result] : reads) {
+    try {
+      if (v->state == State::failed) {
+        result.set_exception(v->error);
+      } else {
+        forward(inner_.into_data(materialise(*v)), std::move(result));
+      }
+    } catch (...) {
+      result.set_exception(std::current_exception());
+    }
   }
 }
 

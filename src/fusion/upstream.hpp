@@ -29,7 +29,12 @@ class Upstream {
 
   void accept(const FusionRef& v) noexcept;
   void upload(const FusionRef& v, const TensorData& data) noexcept;
-  void read(const FusionRef& v, Promise<TensorData> result) noexcept;
+  struct Read {
+    FusionRef value;
+    Promise<TensorData> result;
+  };
+  /// Closes the blocks of all these values before the device is asked for the first.
+  void read(std::span<Read> reads) noexcept;
   void sync(std::uint32_t stream, Promise<void> result) noexcept;
 
  private:

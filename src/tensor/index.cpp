@@ -82,10 +82,17 @@ ValueRef mask_select(const ValueRef& x, const ValueRef& mask) {
   return bridge::select(bridge::reshape(x, {x->shape.product()}), 0, index);
 }
 
-ValueRef one_hot(const ValueRef& x, std::int64_t classes) {
+ValueRef one_hot(const ValueRef& x, std::int64_t classes, Literal on, Literal off, int axis_in, DType dtype) {
   if (classes < 1) throw ArgumentError(fmt::format("[one_hot] needs at least one class, not {}", classes));
-  const auto numbers = bridge::iota(x->backend, classes, x->dtype, 0, 1);
-  return bridge::cast(bridge::compare(op::CompareKind::equal, unsqueeze(x, -1), numbers), x->dtype);
+  const int rank = x->shape.rank() + 1, axis = bridge::normalise_axis(axis_in, rank, "one_hot");
+  Shape along = Shape::filled(rank, 1);
+  along[axis] = classes;
+  auto& home = x->backend;
+  const auto numbers = bridge::reshape(bridge::iota(home, classes, DType::i64, 0, 1), along);
+  const auto named = bridge::cast(unsqueeze(x, axis), DType::i64);  // there may be more classes than u8 has
+  const auto own = bridge::compare(op::CompareKind::equal, named, numbers);
+  return bridge::where(own, bridge::fill(home, {}, dtype, number(on)),
+                       bridge::fill(home, {}, dtype, number(off)));
 }
 
 }  // namespace strata::detail

@@ -24,6 +24,27 @@ Axes sorted_axes(std::span<const int> axes, int rank, std::string_view op) {
   return out;
 }
 
+std::string axes_of(const ValueRef& x, std::span<const int> axes, std::string_view op) {
+  return fmt::format("[{}] axes {} of {}{}", op, fmt::join(axes, ", "), name_of(x->dtype),
+                     x->shape.to_string());
+}
+
+/// Distinct axes that a tensor of this rank, x or made of x, has.
+Axes distinct_axes(const ValueRef& x, std::span<const int> axes, int rank, std::string_view op) {
+  Axes out;
+  for (int a : axes) {
+    const int axis = a < 0 ? a + rank : a;
+    const bool exists = axis >= 0 && axis < rank;
+    if (!exists || out.contains(axis)) {
+      throw ShapeError(fmt::format("{}: axis {} {}; name each at most once, from {} to {}",
+                                   axes_of(x, axes, op), a, exists ? "is named twice" : "does not exist",
+                                   -rank, rank - 1));
+    }
+    out.push_back(axis);
+  }
+  return out;
+}
+
 }  // namespace
 
 void require(const ValueRef& v, int rank, KindTag kind) {
@@ -48,6 +69,14 @@ Future<TensorData> into_data_async(const ValueRef& v) { return v->backend.into_d
 TensorData into_data(const ValueRef& v) {
   trace::Span span("tensor", "into_data");
   return v->backend.read(v);
+}
+std::vector<Future<TensorData>> read_all_async(const std::vector<ValueRef>& values) {
+  trace::Span span("tensor", "read_all");
+  return backend::into_data_all(values);
+}
+std::vector<TensorData> read_all(const std::vector<ValueRef>& values) {
+  trace::Span span("tensor", "read_all");
+  return backend::read_all(values);
 }
 
 ValueRef fill(const Shape& shape, DType dtype, Literal value, const Device& device) {
@@ -205,25 +234,27 @@ ValueRef stack(const std::vector<ValueRef>& xs, int axis) {
   for (const auto& x : xs) raised.push_back(unsqueeze(x, at));
   return bridge::cat(raised, at);
 }
-ValueRef squeeze(const ValueRef& x, int axis) {
-  const int at = bridge::normalise_axis(axis, x->shape.rank(), "squeeze");
-  if (x->shape[at] != 1) {
-    throw ShapeError(fmt::format("[squeeze] axis {} of {} has not extent 1", axis, x->shape.to_string()));
-  }
+ValueRef squeeze(const ValueRef& x, std::span<const int> axes) {
+  const auto gone = distinct_axes(x, axes, x->shape.rank(), "squeeze");
   Shape shape;
   for (int i = 0; i < x->shape.rank(); ++i) {
-    if (i != at) shape.push_back(x->shape[i]);
+    if (!gone.contains(i)) {
+      shape.push_back(x->shape[i]);
+    } else if (x->shape[i] != 1) {
+      throw ShapeError(
+          fmt::format("{}: axis {} has extent {}, not 1", axes_of(x, axes, "squeeze"), i, x->shape[i]));
+    }
   }
   return bridge::reshape(x, shape);
 }
-ValueRef unsqueeze(const ValueRef& x, int axis) {
-  const int at = bridge::normalise_axis(axis, x->shape.rank() + 1, "unsqueeze");
+ValueRef squeeze(const ValueRef& x, int axis) { return squeeze(x, {&axis, 1}); }
+ValueRef unsqueeze(const ValueRef& x, std::span<const int> axes) {
+  const int rank = x->shape.rank() + static_cast<int>(axes.size());
+  const auto added = distinct_axes(x, axes, rank, "unsqueeze");
   Shape shape;
-  for (int i = 0; i <= x->shape.rank(); ++i) {
-    if (i == at) shape.push_back(1);
-    if (i < x->shape.rank()) shape.push_back(x->shape[i]);
-  }
+  for (int i = 0, from = 0; i < rank; ++i) shape.push_back(added.contains(i) ? 1 : x->shape[from++]);
   return bridge::reshape(x, shape);
 }
+ValueRef unsqueeze(const ValueRef& x, int axis) { return unsqueeze(x, {&axis, 1}); }
 
 }  // namespace strata::detail

@@ -5,7 +5,7 @@
 #include "bridge/bridge.hpp"
 #include "dispatch/entry.hpp"
 #include "strata/detail/functions.hpp"
-#include "strata/tensor.hpp"
+#include "strata/random.hpp"
 
 namespace strata {
 namespace {

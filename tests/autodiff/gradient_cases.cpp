@@ -470,7 +470,33 @@ void add_loss(Collector& to) {
           },
           {{2, 3, 4}, {2, 3}, {2, 3}}, 0.25, 1.5);
     }
+    const auto name = fmt::format("cross_entropy{}_by_weights", smoothing > 0 ? "_smoothed" : "");
+    to.add(
+        name,
+        [=](const Values& x) {
+          return bridge::cross_entropy({smoothing, -1}, x[0], target(x[0]), x[1])[0];
+        },
+        {{2, 3, 4}, {4}}, -1.5, 1.5);
+    to.add(
+        name + "_of_one_row",
+        [=](const Values& x) {
+          return bridge::cross_entropy({smoothing, -1}, x[0], indices(x[0], {1}, {}), x[1])[0];
+        },
+        {{3}, {3}}, -1.5, 1.5);
+    to.add(
+        name + "_gradient",
+        [=](const Values& x) {
+          const Values inputs{x[0], target(x[0]), bridge::cast(x[1], op::wide(x[1]->dtype)), x[2], x[3]};
+          return backend::execute(op::CrossEntropyGradient{smoothing, -1}, inputs)[0];
+        },
+        {{2, 3, 4}, {2, 3}, {2, 3}, {4}}, 0.25, 1.5);
   }
+  to.add(
+      "cross_entropy_log_sum_by_weights",
+      [=](const Values& x) {
+        return bridge::cross_entropy({}, x[0], indices(x[0], {1, 1}, {2}), x[1])[1];
+      },
+      {{2, 4}, {4}}, -1.5, 1.5);
   to.add(
       "cross_entropy_log_sum",
       [=](const Values& x) {

@@ -139,6 +139,31 @@ TEST_P(FunctionTest, MasksAndIndices) {
                IndexError);
 }
 
+TEST_P(FunctionTest, OneHotFillsWithAnyNumbersAlongAnyAxis) {
+  const auto index = Tensor<2, Int>::from({{2, 0}, {1, -1}}, device());  // -1: no class
+  const auto last = index.one_hot_fill(3, 7, -2);
+  EXPECT_EQ(last.shape(), (Shape{2, 2, 3}));
+  EXPECT_EQ(last.dtype(), DType::i64);
+  EXPECT_EQ(ints(last), (Ints{-2, -2, 7, 7, -2, -2, -2, 7, -2, -2, -2, -2}));
+  const Tensor<3> smooth = index.one_hot_fill<Float>(3, 0.75, 0.125, 1);
+  EXPECT_EQ(smooth.shape(), (Shape{2, 3, 2}));
+  EXPECT_EQ(floats(smooth), (Floats{0.125f, 0.75f, 0.125f, 0.125f, 0.75f, 0.125f, 0.125f, 0.125f, 0.75f,
+                                    0.125f, 0.125f, 0.125f}));
+  EXPECT_EQ(floats(index.one_hot_fill<Float>(3, 0.75, 0.125, -2)), floats(smooth));
+  EXPECT_EQ(bools(index.one_hot_fill<Bool>(2, false, true, 0)), (Bools{1, 0, 1, 1, 1, 1, 0, 1}));
+  EXPECT_EQ(index.to_int(DType::i32).one_hot_fill(2, 1, 0).dtype(), DType::i32);
+  EXPECT_EQ((ints(Tensor<0, Int>::full({}, 1, device()).one_hot_fill(3, 4, 5))), (Ints{5, 4, 5}));
+  EXPECT_EQ((Tensor<1, Int>::zeros({0}, device()).one_hot_fill(3, 1, 0).shape()), (Shape{0, 3}));
+  EXPECT_THROW(index.one_hot_fill(0, 1, 0), ArgumentError);
+  EXPECT_THROW(index.one_hot_fill(3, 1, 0, 3), ShapeError);
+}
+
+// A u8 has fewer values than these have classes: no class may stand for two.
+TEST_P(FunctionTest, OneHotOfManyClasses) {
+  const auto index = integers({3}).to_int(DType::u8);
+  EXPECT_EQ(index.one_hot(300).to_int().sum().item(), 1);
+}
+
 TEST_P(FunctionTest, EinsumNamesAxes) {
   const auto a = ramp(2, 3), b = ramp(3, 4) / 10;
   expect_near(einsum<2>("ij,jk->ik", a, b), {2, 2.3f, 2.6f, 2.9f, 5.6f, 6.8f, 8, 9.2f});

@@ -127,8 +127,44 @@ TEST_P(LossTest, Gradients) {
   expect_near(gradient.slice({{0, 1}}), {0.113916f, -0.6365193f, 0.3570042f, 0.1655992f, -0.1166865f,
                                          0.1083497f, -0.5369298f, 0.5452666f});
   expect_near(gradient.slice({{4, 5}}), {-0.2430544f, 0.3995454f, 0.2495098f, -0.4060009f, 0, 0, 0, 0});
+}
+
+TEST_P(LossTest, GradientsOfWeights) {
+  if (!device().is_autodiff()) return;
+  const auto check = [&](auto&& loss) {
+    const auto w = weights().cast(DType::f64).require_grad();
+    const auto gradient = w.grad(loss(w).backward()).template to_vector<double>();
+    const auto start = w.template to_vector<double>();
+    constexpr double step = 1e-5;
+    for (std::size_t i = 0; i < start.size(); ++i) {
+      const auto at = [&](double by) {
+        auto moved = start;
+        moved[i] += by;
+        return loss(Tensor<1>::from(moved, {3}, device())).item();
+      };
+      const double wanted = (at(step) - at(-step)) / (2 * step);
+      EXPECT_NEAR(gradient[i], wanted, 1e-8 * std::max(1.0, std::abs(wanted))) << "class " << i;
+    }
+  };
+  const auto x = logits().cast(DType::f64);
+  const auto each = Tensor<2>::from({{1, -2}, {3, 4}}, device()).cast(DType::f64);
+  for (double smoothing : {0.0, 0.2}) {
+    const CrossEntropyOptions o{.label_smoothing = smoothing};
+    check([&](const Tensor<1>& w) { return cross_entropy(x, target(), w, o); });
+    check([&](const Tensor<1>& w) { return cross_entropy<sum>(x, target(), w, o); });
+    check([&](const Tensor<1>& w) { return (cross_entropy<none>(x, target(), w, o) * each).sum(); });
+  }
+  check([&](const Tensor<1>& w) { return nll_loss(x.log_softmax(1), target(), w); });
+}
+
+TEST_P(LossTest, AnImpossibleClassTouchesOnlyItsOwnWeight) {
+  if (!device().is_autodiff()) return;
+  const auto inf = std::numeric_limits<float>::infinity();
+  const auto x = Tensor<2>::from({{0, 0, -inf}, {-inf, 0, 0}, {-inf, 0, 0}}, device());
+  const auto t = Tensor<1, Int>::from({0, 2, -100}, device());
   const auto w = weights().require_grad();
-  EXPECT_THROW(cross_entropy(x, target(), w).backward(), ArgumentError);
+  const float log2 = std::log(2.0f);
+  expect_near(w.grad(cross_entropy<sum>(x, t, w).backward()), {log2, 0, log2});
 }
 
 }  // namespace

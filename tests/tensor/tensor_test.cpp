@@ -120,6 +120,55 @@ TEST_P(TensorTest, LayoutOperations) {
   EXPECT_EQ(stack({a, a}, 0).shape(), (Shape{2, 2, 3, 4}));
 }
 
+TEST_P(TensorTest, SeveralAxesOfExtentOneComeAndGo) {
+  const auto a = Tensor<2>::from({{1, 2, 3}, {4, 5, 6}}, device());
+  const Tensor<5> wide = a.unsqueeze({0, -1, 2});  // axes of the result
+  EXPECT_EQ(wide.shape(), (Shape{1, 2, 1, 3, 1}));
+  EXPECT_EQ(wide.to_vector<float>(), a.to_vector<float>());
+  const Tensor<3> part = wide.squeeze({-1, 0});
+  EXPECT_EQ(part.shape(), (Shape{2, 1, 3}));
+  EXPECT_EQ(wide.squeeze({4, 0, -3}).shape(), a.shape());
+  EXPECT_EQ(wide.squeeze({2}).shape(), (Shape{1, 2, 3, 1}));
+  EXPECT_EQ(a.sum_keep({0, 1}).squeeze({0, 1}).item(), 21);
+  EXPECT_EQ(a.sum().unsqueeze({0, 1}).shape(), (Shape{1, 1}));
+  const auto empty = Tensor<3, Int>::zeros({1, 0, 1}, device());
+  EXPECT_EQ(empty.squeeze({0, 2}).shape(), (Shape{0}));
+  const auto turned = a.t().unsqueeze({0, 3}).flip({1}).slice({{}, {0, 2}});
+  EXPECT_EQ(turned.squeeze({3, 0}).to_vector<float>(), (Floats{3, 6, 2, 5}));
+}
+
+TEST_P(TensorTest, AxesThatCannotComeOrGoAreNamed) {
+  const auto a = Tensor<4>::ones({1, 3, 1, 2}, device());
+  const auto expect_error = [](auto&& call, std::initializer_list<const char*> parts) {
+    try {
+      call();
+      FAIL();
+    } catch (const ShapeError& e) {
+      const std::string what = e.what();
+      for (const char* part : parts)
+        EXPECT_NE(what.find(part), std::string::npos) << what << " lacks " << part;
+    }
+  };
+  expect_error(
+      [&] {
+        a.squeeze({0, 1});
+      },
+      {"[squeeze]", "axes 0, 1", "f32[1, 3, 1, 2]", "axis 1", "extent 3"});
+  expect_error([&] { a.squeeze({2, -2}); }, {"[squeeze]", "axes 2, -2", "[1, 3, 1, 2]", "axis -2", "twice"});
+  expect_error([&] { a.squeeze({0, 4}); }, {"[squeeze]", "axes 0, 4", "axis 4", "does not exist", "-4 to 3"});
+  expect_error([&] { a.unsqueeze({1, 1}); }, {"[unsqueeze]", "axes 1, 1", "[1, 3, 1, 2]", "axis 1", "twice"});
+  expect_error([&] { a.unsqueeze({0, -7}); }, {"[unsqueeze]", "axis -7", "does not exist", "-6 to 5"});
+  expect_error([&] { a.squeeze(3); }, {"[squeeze]", "axis 3", "extent 2"});
+  expect_error([&] { a.unsqueeze(5); }, {"[unsqueeze]", "axis 5", "-5 to 4"});
+}
+
+TEST_P(TensorTest, GradientsPassAxesOfExtentOne) {
+  if (!device().is_autodiff()) return;
+  const auto a = Tensor<2>::from({{1, 2, 3}, {4, 5, 6}}, device()).require_grad();
+  const auto b = a.unsqueeze({0, 2}).square().squeeze({2, 0});
+  EXPECT_EQ(a.grad(b.backward()).to_vector<float>(), (Floats{2, 4, 6, 8, 10, 12}));
+}
+
 TEST_P(TensorTest, PythonSlices) {
   const auto a = Tensor<1, Int>::arange(0, 10, 1, device());
   EXPECT_EQ(a.slice({{2, 8, 3}}).to_vector<std::int64_t>(), (Ints{2, 5}));

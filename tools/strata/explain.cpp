@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "bridge/expand.hpp"
 #include "codegen/compiler.hpp"
 #include "commands.hpp"
 #include "cube/cube_backend.hpp"
@@ -54,8 +53,13 @@ int explain_sample(const Global& global, const ExplainOptions& options) {
   std::string operands;
   for (const auto& type : types) operands += (operands.empty() ? "" : ", ") + type.to_string();
   std::vector<cube::PlannedLaunch> steps;
+  bool expanded = false;
   auto* const client = client_of(device);
-  if (client) steps = cube::CubeBackend(*client, flex::execute_on_host).plan(operation, types);
+  if (client) {
+    cube::CubeBackend backend(*client, flex::execute_on_host);
+    expanded = backend.expands(operation, types);
+    steps = backend.plan(operation, types);
+  }
   if (global.json) {
     nlohmann::json out{
         {"operation", op::to_string(operation)}, {"operands", operands}, {"device", device.name()}};
@@ -71,8 +75,7 @@ int explain_sample(const Global& global, const ExplainOptions& options) {
     fmt::print("  flex computes it on the calling thread, which returns with the result\n");
     return 0;
   }
-  if (bridge::expands(operation))
-    fmt::print("  expanded into simpler operations, which also fuse with their neighbours\n");
+  if (expanded) fmt::print("  expanded into simpler operations, which also fuse with their neighbours\n");
   if (steps.empty()) fmt::print("  a view: no element moves\n");
   for (const auto& step : steps) {
     if (step.ir) {

@@ -1,15 +1,15 @@
 // The table of operations: which dtypes each takes, how each device computes it, and whether it has a
-// gradient. Nothing in it is written down by hand: operations are run on flex, planned on cpu and recorded by
-// autodiff.
+// gradient. Nothing in it is written down by hand: operations are run on flex, planned on cpu and for a GPU
+// (which need not be there), and recorded by autodiff.
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <functional>
 
 #include "autodiff/autodiff.hpp"
-#include "bridge/expand.hpp"
 #include "commands.hpp"
 #include "cube/cube_backend.hpp"
+#include "described_gpu.hpp"
 #include "flex/flex.hpp"
 #include "runtime/cpu/cpu_client.hpp"
 #include "samples.hpp"
@@ -41,9 +41,9 @@ std::string reason_of(const Error& e) {
              : what.substr(begin + 2, end == std::string::npos ? end : end - begin - 2);
 }
 
-std::string how_on_cpu(cube::CubeBackend& cpu, const Operation& operation, const Types& types) {
-  if (bridge::expands(operation)) return "expanded";
-  const auto launches = cpu.plan(operation, types);
+std::string how_on(cube::CubeBackend& device, const Operation& operation, const Types& types) {
+  if (device.expands(operation, types)) return "expanded";
+  const auto launches = device.plan(operation, types);
   if (launches.empty()) return "view";
   for (const auto& launch : launches) {
     if (!launch.ir) return "host";
@@ -60,13 +60,23 @@ bool is_recorded(autodiff::Autodiff& home, const Operation& operation, const Typ
   return autodiff::is_tracked(home.execute(operation, inputs)[0]);
 }
 
+/// The ways of all dtypes, each once.
+void add_way(std::string& ways, const std::string& how) {
+  if (ways.find(how) == std::string::npos) ways += (ways.empty() ? "" : "/") + how;
+}
+
+struct Devices {
+  cube::CubeBackend &cpu, &cuda;
+  autodiff::Autodiff& gradients;
+};
+
 struct Row {
-  std::string name, cpu, reason;
+  std::string name, cpu, cuda, reason;
   std::string dtypes;
   bool gradient = false;
 };
 
-Row row_of(const Sample& sample, cube::CubeBackend& cpu, autodiff::Autodiff& gradients) {
+Row row_of(const Sample& sample, const Devices& devices) {
   Row row;
   auto& flex = flex::instance();
   for (auto t : all_dtypes) {
@@ -82,11 +92,10 @@ Row row_of(const Sample& sample, cube::CubeBackend& cpu, autodiff::Autodiff& gra
     std::vector<backend::ValueRef> inputs;
     for (const auto& type : types) inputs.push_back(value_of(flex, type));
     flex.execute(operation, inputs);  // a missing kernel would throw
-    const auto how = how_on_cpu(cpu, operation, types);
-    if (row.cpu.empty()) row.cpu = how;
-    if (row.cpu != how) row.cpu += "/" + how;
+    add_way(row.cpu, how_on(devices.cpu, operation, types));
+    add_way(row.cuda, how_on(devices.cuda, operation, types));
     row.dtypes += (row.dtypes.empty() ? "" : " ") + std::string(strata::name_of(t));
-    if (is_float(t)) row.gradient = row.gradient || is_recorded(gradients, operation, types);
+    if (is_float(t)) row.gradient = row.gradient || is_recorded(devices.gradients, operation, types);
   }
   return row;
 }
@@ -95,21 +104,24 @@ Row row_of(const Sample& sample, cube::CubeBackend& cpu, autodiff::Autodiff& gra
 
 int ops(const Global& global) {
   cube::CubeBackend cpu(runtime::cpu::client(), flex::execute_on_host);
+  DescribedGpu gpu;
+  cube::CubeBackend cuda(gpu, flex::execute_on_host);
   autodiff::Autodiff gradients(flex::instance(), Checkpointing::disabled);
   nlohmann::json out = nlohmann::json::array();
   if (!global.json)
-    fmt::print("{:16} {:36} {:6} {:12} {:8} {}\n", "operation", "dtypes", "flex", "cpu", "gradient",
-               "other dtypes");
+    fmt::print("{:22} {:36} {:6} {:12} {:12} {:8} {}\n", "operation", "dtypes", "flex", "cpu", "cuda",
+               "gradient", "other dtypes");
   for (const auto& sample : samples()) {
-    const auto row = row_of(sample, cpu, gradients);
+    const auto row = row_of(sample, {cpu, cuda, gradients});
     if (global.json) {
       out.push_back({{"operation", row.name},
                      {"dtypes", row.dtypes},
                      {"cpu", row.cpu},
+                     {"cuda", row.cuda},
                      {"gradient", row.gradient},
                      {"other_dtypes", row.reason}});
     } else {
-      fmt::print("{:16} {:36} {:6} {:12} {:8} {}\n", row.name, row.dtypes, "yes", row.cpu,
+      fmt::print("{:22} {:36} {:6} {:12} {:12} {:8} {}\n", row.name, row.dtypes, "yes", row.cpu, row.cuda,
                  row.gradient ? "yes" : "none", row.reason);
     }
   }
@@ -117,10 +129,11 @@ int ops(const Global& global) {
     fmt::print("{}\n", out.dump(2));
   } else {
     fmt::print(
-        "\nview: no element moves. expanded: into simpler operations, which fuse. host: computed by flex's "
-        "code in the order of the device's launches, for "
-        "want of a\n"
-        "kernel. gradient none: the result is constant between jumps, or no float.\n");
+        "\nPlanned for a few small operands; for cuda on any machine, with a GPU or without.\n"
+        "view: no element moves. expanded: into simpler operations, which fuse. host: flex's code computes "
+        "it "
+        "in the order of the device's launches.\n"
+        "a/b: as the dtype is. gradient none: the result is constant between jumps, or no float.\n");
   }
   return 0;
 }

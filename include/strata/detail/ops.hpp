@@ -50,6 +50,8 @@ STRATA_API void require(const ValueRef& v, int rank, KindTag kind);
 STRATA_API ValueRef from_data(const TensorData& data, const Device& device);
 STRATA_API Future<TensorData> into_data_async(const ValueRef& v);
 STRATA_API TensorData into_data(const ValueRef& v);
+STRATA_API std::vector<Future<TensorData>> read_all_async(const std::vector<ValueRef>& values);
+STRATA_API std::vector<TensorData> read_all(const std::vector<ValueRef>& values);
 STRATA_API ValueRef fill(const Shape& shape, DType dtype, Literal value, const Device& device);
 STRATA_API ValueRef arange(Literal start, Literal stop, Literal step, DType dtype, const Device& device);
 STRATA_API ValueRef random(const Shape& shape, DType dtype, op::Distribution d, double a, double b,
@@ -85,7 +87,10 @@ STRATA_API ValueRef narrow(const ValueRef& x, int axis, std::int64_t start, std:
 STRATA_API ValueRef flip(const ValueRef& x, std::span<const int> axes);
 STRATA_API ValueRef cat(const std::vector<ValueRef>& xs, int axis);
 STRATA_API ValueRef stack(const std::vector<ValueRef>& xs, int axis);
+STRATA_API ValueRef squeeze(const ValueRef& x, std::span<const int> axes);
 STRATA_API ValueRef squeeze(const ValueRef& x, int axis);
+/// Axes of the result.
+STRATA_API ValueRef unsqueeze(const ValueRef& x, std::span<const int> axes);
 STRATA_API ValueRef unsqueeze(const ValueRef& x, int axis);
 
 STRATA_API ValueRef slice_assign(const ValueRef& x, std::span<const Range> ranges, const ValueRef& source);
@@ -129,7 +134,8 @@ STRATA_API ValueRef at(const ValueRef& x, int axis, std::int64_t place);
 STRATA_API ValueRef argwhere(const ValueRef& mask);
 /// The elements where the mask is true, row-major. Waits for the mask.
 STRATA_API ValueRef mask_select(const ValueRef& x, const ValueRef& mask);
-STRATA_API ValueRef one_hot(const ValueRef& x, std::int64_t classes);
+STRATA_API ValueRef one_hot(const ValueRef& x, std::int64_t classes, Literal on, Literal off, int axis,
+                            DType dtype);
 
 STRATA_API ValueRef softmax(const ValueRef& x, int axis, bool log);
 STRATA_API ValueRef norm(op::NormKind kind, const ValueRef& x, const std::vector<ValueRef>& parameters,
