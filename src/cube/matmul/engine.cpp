@@ -29,6 +29,9 @@ Machine machine_of(const runtime::DeviceProperties& d) {
 KernelKey key_of(const Problem& p) {
   KernelKeyHasher h("matmul");
   hash_into(h, p, true);
+  // Offsets are arguments, but whether vectors may begin there is not.
+  const auto vector = static_cast<std::int64_t>(16 / size_of(p.dtype));
+  for (const auto* w : {&p.a, &p.b}) h.add(w->offset % vector == 0);
   return h.key();
 }
 
