@@ -8,10 +8,8 @@
 #include <bit>
 
 #include "cube/matmul/epilogue.hpp"
-#include "cube/matmul/kernels.hpp"
 #include "cube/matmul/tile.hpp"
-#include "cube/matmul/tile_order.hpp"
-#include "strata/error.hpp"
+#include "cube/matmul/tile_kernel.hpp"
 
 namespace strata::cube::matmul {
 
@@ -23,9 +21,6 @@ using kernel::Var;
 namespace {
 
 constexpr int chunk = 8;  ///< halves in 16 bytes
-
-Val i32(std::int64_t v) { return kernel::constant(kernel::make_type(Scalar::i32), v); }
-Val wide(Val v) { return kernel::convert(v, Scalar::i64); }
 
 class Panel {
  public:
@@ -92,21 +87,13 @@ class Panel {
   std::vector<Place> places_;
 };
 
-class Mma {
+class Mma : TileKernel {
  public:
-  Mma(const Problem& p, const Schedule& s)
-      : p_(p),
-        s_(s),
-        builder_("matmul_" + s.name(), {static_cast<std::uint32_t>(s.units), 1, 1}),
-        args_(declare(builder_, p, Sizes::argument)) {
-    builder_.set_resident_cubes(static_cast<std::uint32_t>(s.resident));
-  }
+  using TileKernel::TileKernel;
 
   kernel::Kernel build() {
-    const auto tile = tile_of_cube(args_, s_.mc, s_.nc);
-    if (!p_.batch.empty()) args_.select_batch(tile.batch);
-    const Panel a(args_.a, args_.a.row, args_.a.col, args_.size.m, tile.row, s_.mc, s_, "a_panel");
-    const Panel b(args_.b, args_.b.col, args_.b.row, args_.size.n, tile.column, s_.nc, s_, "b_panel");
+    const Panel a(args_.a, args_.a.row, args_.a.col, args_.size.m, tile_.row, s_.mc, s_, "a_panel");
+    const Panel b(args_.b, args_.b.col, args_.b.row, args_.size.n, tile_.column, s_.nc, s_, "b_panel");
     const Val plane = kernel::unit_x() >> 5, across = i32(s_.nc / s_.columns());
     row_ = plane / across * i32(s_.rows);
     column_ = plane % across * i32(s_.columns());
@@ -114,26 +101,24 @@ class Mma {
     for (int i = 0; i < s_.rows / 16 * s_.vectors; ++i) sums_.emplace_back(zero);
 
     const int stages = s_.prefetch;
-    const Val depth = args_.size.k;
     const auto copy = [&](Val stage, Val k) {
       kernel::if_(
-          k + s_.kc <= depth,
+          k + s_.kc <= end_,
           [&] {
             a.copy(stage, k, {});
             b.copy(stage, k, {});
           },
           [&] {
-            kernel::if_(k < depth, [&] {
-              a.copy(stage, k, depth - k);
-              b.copy(stage, k, depth - k);
+            kernel::if_(k < end_, [&] {
+              a.copy(stage, k, end_ - k);
+              b.copy(stage, k, end_ - k);
             });
           });
       kernel::copy_commit();  // also an empty group: the count of groups stays that of blocks
     };
-    for (int stage = 0; stage + 1 < stages; ++stage)
-      copy(index_constant(stage), index_constant(stage * s_.kc));
+    for (int stage = 0; stage + 1 < stages; ++stage) copy(index_constant(stage), begin_ + stage * s_.kc);
     const Var stage(index_constant(0)), free(index_constant(stages - 1));
-    kernel::for_(0, depth, s_.kc, [&](Val k) {
+    kernel::for_(begin_, end_, s_.kc, [&](Val k) {
       kernel::copy_wait(stages - 2);
       kernel::barrier();  // the block is there for all, and nobody reads the one before it any more
       copy(free, k + static_cast<std::int64_t>(stages - 1) * s_.kc);
@@ -144,7 +129,7 @@ class Mma {
       turn(stage);
       turn(free);
     });
-    store(tile);
+    store();
     return builder_.finish();
   }
 
@@ -198,9 +183,9 @@ class Mma {
     return joined(choose(upper, got, keep), choose(upper, keep, got));
   }
 
-  void store(const CubeTile& tile) {
-    TileStore out(args_, tile.row, tile.column);
-    const Val rows = args_.size.m - tile.row, columns = args_.size.n - tile.column;
+  void store() {
+    TileStore out(args_, tile_.row, tile_.column);
+    const Val rows = args_.size.m - tile_.row, columns = args_.size.n - tile_.column;
     const Val lane = kernel::unit_x() & 31;
     const Val first_row = row_ + (lane >> 2) + (lane & 1) * 8, first_column = column_ + ((lane >> 1) & 1) * 8;
     const Val whole = (rows >= s_.mc) & (columns >= s_.nc);
@@ -213,19 +198,13 @@ class Mma {
             whole,
             [&] { out.store(row, column, eight, {}, s_.vector_out ? kernel::aligned : kernel::no_flags); },
             [&] {
-              const Val left = kernel::convert(
-                  kernel::max(kernel::min(columns - column, 8), index_constant(0)), Scalar::i32);
-              const Val mask = kernel::lane_index(kernel::make_type(Scalar::i32, 8)) < kernel::splat(left, 8);
-              kernel::if_(row < rows, [&] { out.store(row, column, eight, mask, 0); });
+              kernel::if_(row < rows,
+                          [&] { out.store(row, column, eight, lanes_inside(columns, column, 8), 0); });
             });
       }
     }
   }
 
-  const Problem& p_;
-  const Schedule& s_;
-  kernel::Builder builder_;
-  Arguments args_;
   Val row_, column_;  ///< of the plane inside the tile
   Accumulators sums_;
 };
@@ -233,8 +212,6 @@ class Mma {
 }  // namespace
 
 kernel::Kernel build_mma(const Problem& problem, const Schedule& schedule) {
-  if (const auto why = unsuitable(problem, schedule); !why.empty())
-    throw CompileError("matmul_" + schedule.name() + ": " + why);
   return Mma(problem, schedule).build();
 }
 
