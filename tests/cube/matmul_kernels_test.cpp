@@ -328,6 +328,16 @@ TEST(MatmulKernels, MatrixUnitsMultiplyHalves) {
       check(plain(transposed(t, a), transposed(t, b)));
     }
     check(plain(dense(t, {3, 40, 24}), dense(t, {3, 24, 72})));
+    // Nothing or one operand in vectors of 16 bytes.
+    for (const auto& [m, n, k] :
+         std::vector<std::array<std::int64_t, 3>>{{37, 61, 45}, {70, 72, 33}, {70, 71, 1}, {40, 67, 32}}) {
+      for (const auto left : layouts) {
+        for (const auto right : layouts) {
+          if (t == DType::f16 && left != right) continue;
+          check(plain(left(t, {m, k}, 1), right(t, {k, n}, 2)));
+        }
+      }
+    }
   }
 }
 

@@ -202,8 +202,6 @@ std::string unsuitable(const Problem& p, const Schedule& s) {
   if (s.has_tiles()) {
     if (p.k == 0) return "k is 0";
     if (s.family == Family::gemv && p.m > s.rows) return "more rows than the tile";
-    if (s.family == Family::mma && !(s.vector_a && s.vector_b))
-      return "operands are not whole vectors of 16 bytes";
     return {};
   }
   if (s.lanes < 2) return "the device has no vectors";

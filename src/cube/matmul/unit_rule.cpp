@@ -68,7 +68,7 @@ struct MmaTile {
   int height, width, rows, columns, stages;
   int resident = 0;
 };
-/// Largest first; none where vectors of 16 bytes do not fit the operands.
+/// Largest first; halves only.
 std::vector<Schedule> mma_schedules(const Problem& p) {
   constexpr std::int64_t depth = 32;
   constexpr int lanes = 8;
@@ -86,13 +86,16 @@ std::vector<Schedule> mma_schedules(const Problem& p) {
     s.kc = depth;
     s.mc = tile.height;
     s.nc = tile.width;
-    s.prefetch = tile.stages;
-    s.resident = tile.resident;
     s.units = plane * (tile.height / tile.rows) * (tile.width / tile.columns);
     s.vector_a = in_vectors(p.a, p.m, p.k, size_of(p.dtype));
     s.vector_b = in_vectors(p.b, p.k, p.n, size_of(p.dtype));
     s.vector_out = p.n % lanes == 0;
-    if (unsuitable(p, s).empty()) list.push_back(s);
+    const bool vectors = s.vector_a && s.vector_b;
+    // What is on its way one by one takes registers: of small tiles, for one block ahead.
+    if (!vectors && tile.height * tile.width > 64 * 64) continue;
+    s.prefetch = vectors ? tile.stages : 2;
+    s.resident = tile.resident;
+    list.push_back(s);
   }
   return list;
 }
@@ -184,6 +187,16 @@ std::vector<Schedule> tile_candidates(const Problem& p, const Machine& machine,
   return list;
 }
 
+/// The largest tile that still gives every multiprocessor a cube, or the smallest with k split.
+Schedule favourite_of(const Problem& p, const Machine& machine, const std::vector<Schedule>& tiles) {
+  for (const auto& s : tiles) {
+    if (tile_count(p, s.mc, s.nc) >= machine.threads) return s;
+  }
+  auto s = tiles.back();
+  s.splits = parts_of_k(p, s, machine, 2, 4);
+  return s;
+}
+
 std::vector<Schedule> tile_schedules(const Problem& p) {
   auto list = mma_schedules(p);
   return list.empty() ? simt_schedules(p) : list;
@@ -197,17 +210,16 @@ Schedule favourite_of_units(const Problem& p, const Machine& machine) {
   const auto tiles = tile_schedules(p);
   const bool matrix_units = tiles.front().family == Family::mma;
   if (p.m <= (matrix_units ? 4 : most_gemv_rows)) return gemv_schedules(p, machine).front();
-  for (const auto& s : tiles) {
-    if (tile_count(p, s.mc, s.nc) >= machine.threads) return s;
-  }
-  auto s = tiles.back();
-  s.splits = parts_of_k(p, s, machine, 2, 4);
-  return s;
+  return favourite_of(p, machine, tiles);
 }
 
 std::vector<Schedule> candidates_of_units(const Problem& p, const Machine& machine) {
   auto list = gemv_schedules(p, machine);
-  for (const auto& s : tile_candidates(p, machine, tile_schedules(p))) list.push_back(s);
+  const auto tiles = tile_schedules(p);
+  for (const auto& s : tile_candidates(p, machine, tiles)) list.push_back(s);
+  const auto& s = tiles.back();
+  if (s.family == Family::mma && !(s.vector_a && s.vector_b))
+    list.push_back(favourite_of(p, machine, simt_schedules(p)));
   return list;
 }
 
