@@ -15,6 +15,9 @@ constexpr std::int64_t most_gemv_rows = 16;
 
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
+/// Whether less than half of the tile is waste.
+bool fits(const Problem& p, const Schedule& s) { return s.mc < 2 * p.m && s.nc < 2 * p.n; }
+
 /// Whether 16-byte vectors of an operand begin at multiples of their length, and none ends outside. `fast` is
 /// its extent along the contiguous axis, if there is one.
 bool in_vectors(const Walk& w, std::int64_t rows, std::int64_t columns, std::size_t element) {
@@ -108,25 +111,31 @@ int parts_of_k(const Problem& p, const Schedule& s, const Machine& machine, std:
   return static_cast<int>(ceil_div(blocks, std::max(fewest, ceil_div(blocks, wanted))));
 }
 
-/// The forms of gemv; by how many cubes a multiprocessor gets, most promising first.
+std::int64_t power_of_two_from(std::int64_t v) {
+  return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(v)));
+}
+
+/// Most promising first.
 std::vector<Schedule> gemv_schedules(const Problem& p, const Machine& machine) {
   std::vector<Schedule> list;
   if (p.m > most_gemv_rows) return list;
-  constexpr int most_sums = 64;  // registers of a unit
+  constexpr int loads = 8;  // of a unit, on their way at once
   const auto element = size_of(p.dtype);
   const int width = static_cast<int>(16 / element);
   Schedule s;
   s.family = Family::gemv;
-  s.rows = static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(p.m)));
+  s.rows = static_cast<int>(power_of_two_from(p.m));
   s.mc = s.rows;
   s.along_k = p.b.row == 1 && (p.b.col != 1 || p.n == 1);
   s.vector_a = p.a.col == 1 && in_vectors(p.a, p.m, p.k, element);
-  const int sums = most_sums / s.rows * 4 / static_cast<int>(kernel::size_of(accumulator(p.dtype)));
-  const auto add = [&](int units, std::int64_t turns, std::int64_t cubes) {
-    s.units = units;
-    s.resident = (s.rows <= 2 ? 1024 : 512) / units;  // at least 64 or 128 registers a unit
+  // Sums of a row in 64 registers, with other values beside them in 32.
+  const int sums = 64 / s.rows * 4 / static_cast<int>(kernel::size_of(accumulator(p.dtype)));
+  /// `across` units, or planes, have different columns; `turns` of each take turns at k.
+  const auto add = [&](std::int64_t across, std::int64_t turns, std::int64_t cubes) {
+    s.units = static_cast<int>(across * turns) * (s.along_k ? plane : 1);
+    s.resident = (s.rows <= 2 ? 1024 : 512) / s.units;  // leaves 64 or 128 registers a unit
     s.kc = turns * (s.along_k ? plane * s.lanes : s.unroll);
-    s.nc = units / turns / (s.along_k ? plane : 1) * s.columns();
+    s.nc = across * s.columns();
     s.splits = 1;
     s.splits = parts_of_k(p, s, machine, cubes, 2);
     if (std::ranges::find(list, s) == list.end()) list.push_back(s);
@@ -138,34 +147,38 @@ std::vector<Schedule> gemv_schedules(const Problem& p, const Machine& machine) {
     s.vector_b = in_vectors(b, p.n, p.k, element);
     s.lanes = s.vector_b ? width : 1;
     s.vectors = std::min({4, std::max(1, sums / 2), p.n <= 2 ? static_cast<int>(p.n) : 4});
-    s.unroll = 8 / s.vectors;
-    // As few planes take turns at k as leave every multiprocessor four cubes.
+    s.unroll = loads / s.vectors;
+    constexpr std::int64_t planes = 8;
+    const auto most_turns = std::min(planes, power_of_two_from(ceil_div(p.k, plane * s.lanes)));
+    const auto most_across = std::min(planes, power_of_two_from(ceil_div(p.n, s.vectors)));
     for (const std::int64_t cubes : {4, 2, 1}) {
-      std::int64_t turns = 1;
-      while (turns < 8 && 8 / turns * s.vectors > 2 * p.n) turns *= 2;
-      s.kc = plane * s.lanes;
-      while (turns < 8 && 4 * tile_count(p, 1, 8 / turns * s.vectors) < 3 * cubes * machine.threads &&
-             p.k > 2 * turns * s.kc)
+      std::int64_t turns = 1;  // no more than give every multiprocessor so many cubes, or so
+      while (turns < most_turns &&
+             4 * tile_count(p, s.mc, planes / turns * s.vectors) < 3 * cubes * machine.threads)
         turns *= 2;
-      add(256, turns, cubes);
+      const auto across = std::min(planes / turns, most_across);
+      add(across, std::min(planes / across, most_turns), cubes);
     }
     return list;
   }
   s.vector_b = p.b.col == 1 && in_vectors(p.b, p.k, p.n, element);
   s.lanes = s.vector_b ? std::min(width, sums) : 1;
   s.vectors = s.vector_b ? 1 : std::min(4, sums);
-  s.unroll = 8;
-  // Eight units read whole lines of b already; with more of them, fewer sums are left to add.
-  add(256, 32, 4);
-  add(256, 32, 1);
-  add(256, 8, 4);
-  add(256, 8, 2);
-  add(512, 64, 1);
+  s.unroll = loads;
+  const auto most_turns = power_of_two_from(ceil_div(p.k, s.unroll)),
+             most_across = power_of_two_from(ceil_div(p.n, s.columns()));
+  struct Form {
+    std::int64_t units, across, cubes;
+  };
+  // Eight units read whole lines of b; the more turns, the fewer parts of k are left to a second kernel.
+  for (const auto& f :
+       {Form{512, 8, 1}, Form{256, 8, 4}, Form{256, 32, 4}, Form{256, 8, 1}, Form{512, 4, 1}}) {
+    const auto turns = std::min(f.units / f.across, most_turns),
+               across = std::min(f.units / turns, most_across);
+    add(across, std::max(turns, plane / across), f.cubes);
+  }
   return list;
 }
-
-/// Whether less than half of the tile is waste.
-bool fits(const Problem& p, const Schedule& s) { return s.mc < 2 * p.m && s.nc < 2 * p.n; }
 
 /// Those of `tiles` worth measuring: with k split where they are too few for the machine, and as they are
 /// unless they leave most of it idle.
@@ -173,9 +186,9 @@ std::vector<Schedule> tile_candidates(const Problem& p, const Machine& machine,
                                       const std::vector<Schedule>& tiles) {
   std::vector<Schedule> list;
   const auto smallest = tiles.back();
-  for (const std::int64_t cubes : {2, 1}) {
+  for (const std::int64_t cubes : {2, 4}) {
     for (auto s : tiles) {
-      if (tile_count(p, s.mc, s.nc) >= machine.threads || !(fits(p, s) || s == smallest)) continue;
+      if (!(fits(p, s) || s == smallest)) continue;
       s.splits = parts_of_k(p, s, machine, cubes, 4);
       if (s.splits > 1) list.push_back(s);
     }
@@ -187,10 +200,10 @@ std::vector<Schedule> tile_candidates(const Problem& p, const Machine& machine,
   return list;
 }
 
-/// The largest tile that still gives every multiprocessor a cube, or the smallest with k split.
+/// The largest tile that fits and still gives every multiprocessor a cube, or the smallest with k split.
 Schedule favourite_of(const Problem& p, const Machine& machine, const std::vector<Schedule>& tiles) {
   for (const auto& s : tiles) {
-    if (tile_count(p, s.mc, s.nc) >= machine.threads) return s;
+    if (fits(p, s) && tile_count(p, s.mc, s.nc) >= machine.threads) return s;
   }
   auto s = tiles.back();
   s.splits = parts_of_k(p, s, machine, 2, 4);
@@ -209,7 +222,11 @@ Schedule favourite_of_units(const Problem& p, const Machine& machine) {
   if (p.flops() <= tiny_flops && p.k <= short_walk) return naive_schedule(machine);
   const auto tiles = tile_schedules(p);
   const bool matrix_units = tiles.front().family == Family::mma;
-  if (p.m <= (matrix_units ? 4 : most_gemv_rows)) return gemv_schedules(p, machine).front();
+  if (p.m <= (matrix_units ? 4 : most_gemv_rows)) {
+    const auto s = gemv_schedules(p, machine).front();
+    // Columns that do not fill half a plane leave most of it idle.
+    if (!s.along_k || 2 * p.k >= plane * s.lanes || p.n < plane) return s;
+  }
   return favourite_of(p, machine, tiles);
 }
 
