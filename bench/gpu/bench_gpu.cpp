@@ -120,6 +120,8 @@ void products(const Bench& bench, const Device& device) {
     for (std::int64_t n : {256, 512, 1024, 2048, 4096, 8192}) product({n, n}, {n, n}, fmt::format("{}", n));
     if (dtype == DType::f16) continue;
     for (const auto& [m, k, n] : std::vector<std::array<std::int64_t, 3>>{{1, 4096, 4096},
+                                                                          {4096, 4096, 1},
+                                                                          {8, 4096, 4096},
                                                                           {16, 4096, 4096},
                                                                           {64, 4096, 14336},
                                                                           {8192, 1024, 64},
@@ -127,6 +129,9 @@ void products(const Bench& bench, const Device& device) {
                                                                           {333, 777, 555}}) {
       product({m, k}, {k, n}, fmt::format("{}x{}x{}", m, k, n));
     }
+    const auto x = Tensor<2>::random({1, 4096}, -1, 1, device, dtype),
+               weight = Tensor<2>::random({4096, 4096}, -1, 1, device, dtype).transpose();
+    bench.work(fmt::format("matmul {} 1x4096x4096 nt", name), [&] { return x.matmul(weight); });
   }
 }
 

@@ -80,13 +80,17 @@ def peers():
     for name, dtype in (("f32", torch.float32), ("bf16", torch.bfloat16), ("f16", torch.float16)):
         shapes = [(n, n, n) for n in (256, 512, 1024, 2048, 4096, 8192)]
         if name != "f16":
-            shapes += [(1, 4096, 4096), (16, 4096, 4096), (64, 4096, 14336), (8192, 1024, 64), (64, 8192, 64),
-                       (333, 777, 555)]
+            shapes += [(1, 4096, 4096), (4096, 4096, 1), (8, 4096, 4096), (16, 4096, 4096), (64, 4096, 14336),
+                       (8192, 1024, 64), (64, 8192, 64), (333, 777, 555)]
         for m, k, n in shapes:
             p = (torch.rand(m, k, **cuda) * 2 - 1).to(dtype)
             q = (torch.rand(k, n, **cuda) * 2 - 1).to(dtype)
             label = f"{n}" if m == k == n else f"{m}x{k}x{n}"
             yield f"matmul {name} {label}", lambda: work(lambda: p @ q), 0, 2.0 * m * n * k
+        if name != "f16":
+            v = (torch.rand(1, 4096, **cuda) * 2 - 1).to(dtype)
+            weight = (torch.rand(4096, 4096, **cuda) * 2 - 1).to(dtype)
+            yield f"matmul {name} 1x4096x4096 nt", lambda: work(lambda: v @ weight.t()), 0, 2.0 * 4096 * 4096
     layers = []
     for i, o in ((784, 512), (512, 512), (512, 10)):
         layers += [torch.nn.Linear(i, o), torch.nn.ReLU()]

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "codegen/compiler.hpp"
 #include "cube/matmul/rule.hpp"
@@ -68,12 +69,37 @@ TEST_F(MatmulGpuLowering, EveryFamilyAndDtype) {
       p.block.outputs = {p.node(op::Binary{op::BinaryKind::add}, {c, bias}, t)};
       const auto problem = p.problem();
       check(build(problem, naive_schedule(gpu)));
-      for (const auto& s : candidates(problem, gpu)) check(build(problem, s));
+      std::set<std::string> seen;
+      for (const auto& s : candidates(problem, gpu)) {
+        if (seen.insert(s.kernel_name()).second) check(build(problem, s));
+        if (s.splits > 1) check(build_part_sum(problem, s.splits));
+      }
       if (transpose) check(build_reference(problem, naive_schedule(gpu)));
       if (t == DType::f64 || t == DType::u8) continue;  // the forms below differ in lanes only
       for (const auto family : {Family::tiled, Family::packed, Family::lean, Family::dot}) {
         const auto s = small(family, 4);
         if (unsuitable(problem, s).empty()) check(build(problem, s));
+      }
+    }
+  }
+}
+
+TEST_F(MatmulGpuLowering, FewRowsAndSplitDepth) {
+  const Machine gpu{.vector_bytes = 16, .threads = 100, .vectors = false};
+  for (const auto t : {DType::f64, DType::f32, DType::bf16, DType::i64, DType::u8}) {
+    SCOPED_TRACE(name_of(t));
+    for (const bool transpose : {false, true}) {
+      for (const std::int64_t m : {1, 8}) {
+        const Shape b{1024, 64};
+        Product p(dense(t, {m, 1024}), transpose ? transposed(t, b) : dense(t, b));
+        p.block.outputs = {p.multiply()};
+        const auto problem = p.problem();
+        std::set<std::string> seen;
+        for (const auto& s : candidates(problem, gpu)) {
+          if (s.family != Family::gemv && (s.splits == 1 || m == 1)) continue;
+          if (seen.insert(s.kernel_name()).second) check(build(problem, s));
+          if (s.splits > 1 && seen.insert("sum").second) check(build_part_sum(problem, s.splits));
+        }
       }
     }
   }

@@ -34,6 +34,10 @@ std::vector<Tensor> interpreted(Product& p, const Schedule& s) {
   launch.cube_count = {shape.cubes_x, shape.cubes_y, 1};
   launch.plane_size = 32;
   kernel::test::interpret(k, launch);
+  if (shape.sum_cubes > 0) {
+    launch.cube_count = {shape.sum_cubes, 1, 1};
+    kernel::test::interpret(build_part_sum(problem, s.splits), launch);
+  }
   return outputs;
 }
 
@@ -69,10 +73,13 @@ void expect_product(Product& p, const Schedule& s) {
   const auto why = unsuitable(p.problem(), s);
   ASSERT_EQ(why, "");
   const auto out = interpreted(p, s);
+  auto rounded = dense(p.inputs[0].dtype, {1});
   for (std::int64_t i = 0; i < p.space.product(); ++i) {
     double expected = p.product(i);
     if (p.inputs[0].dtype == DType::u8)
       expected = static_cast<double>(static_cast<std::uint8_t>(static_cast<std::int64_t>(expected)));
+    rounded.set(0, expected);
+    if (is_float(rounded.dtype)) expected = rounded.element(0);
     ASSERT_EQ(out[0].element(i), expected) << "at " << i;
   }
 }
@@ -86,6 +93,23 @@ Product plain(Tensor a, Tensor b) {
 using Layout = Tensor (*)(DType, Shape, int);
 Tensor in_order(DType t, Shape s, int seed) { return dense(t, s, seed); }
 const Layout layouts[] = {in_order, transposed, scattered};
+
+const Machine gpu{.vector_bytes = 16, .threads = 4, .vectors = false};
+
+/// For devices of many units: every form of gemv, and the smallest tiles; whole and with k in `splits` parts.
+std::vector<Schedule> schedules_of_units(const Problem& p, int splits) {
+  auto list = candidates(p, gpu);
+  const auto smallest = list.back();
+  std::erase_if(list, [](const Schedule& s) { return s.family != Family::gemv; });
+  list.push_back(smallest);
+  for (std::size_t i = 0, n = list.size(); i < n; ++i) {
+    list[i].splits = 1;
+    list.push_back(list[i]);
+    list.back().splits = splits;
+  }
+  std::erase_if(list, [](const Schedule& s) { return !s.has_tiles(); });
+  return list;
+}
 
 std::vector<Schedule> schedules_for(const Problem& p) {
   const int lanes = avx2.lanes(p);
@@ -108,6 +132,13 @@ std::vector<Schedule> schedules_for(const Problem& p) {
   list.push_back(dot);
   for (const auto& s : candidates(p, avx512)) list.push_back(s);
   std::erase_if(list, [&](const Schedule& s) { return !unsuitable(p, s).empty(); });
+  return list;
+}
+
+/// For processors and for devices of many units.
+std::vector<Schedule> all_schedules(const Problem& p) {
+  auto list = schedules_for(p);
+  for (const auto& s : schedules_of_units(p, 2)) list.push_back(s);
   return list;
 }
 
@@ -177,7 +208,7 @@ TEST(MatmulKernels, EpilogueRunsOnTheFinishedSums) {
       const int scaled = p.node(op::Binary{op::BinaryKind::mul}, {sum, scalar}, DType::f32);
       const int flag = p.node(op::Compare{op::CompareKind::greater}, {scaled, zero}, DType::boolean);
       p.block.outputs = {scaled, flag, c};
-      for (const auto& s : schedules_for(p.problem())) {
+      for (const auto& s : all_schedules(p.problem())) {
         SCOPED_TRACE(describe(p, s));
         const auto out = interpreted(p, s);
         for (std::int64_t i = 0; i < p.space.product(); ++i) {
@@ -200,7 +231,7 @@ TEST(MatmulKernels, EpilogueSeesItsOwnPositions) {
   const int columns =
       p.node(op::Iota{21, DType::f32, op::Number(3.0), op::Number(2.0)}, {}, DType::f32, {21});
   p.block.outputs = {p.node(op::Binary{op::BinaryKind::add}, {c, columns}, DType::f32)};
-  for (const auto& s : schedules_for(p.problem())) {
+  for (const auto& s : all_schedules(p.problem())) {
     SCOPED_TRACE(describe(p, s));
     const auto out = interpreted(p, s);
     for (std::int64_t i = 0; i < p.space.product(); ++i) {
@@ -222,7 +253,7 @@ TEST(MatmulKernels, HalvesSumInFullPrecisionAndRoundOnce) {
     const double rounded = t == DType::f16
                                ? static_cast<double>(static_cast<float>(Float16(static_cast<float>(exact))))
                                : static_cast<double>(static_cast<float>(BFloat16(static_cast<float>(exact))));
-    for (const auto& s : schedules_for(p.problem())) {
+    for (const auto& s : all_schedules(p.problem())) {
       SCOPED_TRACE(describe(p, s));
       const auto out = interpreted(p, s);
       for (std::int64_t i = 0; i < p.space.product(); ++i)
@@ -256,7 +287,6 @@ TEST(MatmulKernels, LeanAndNaiveCodeDoesNotDependOnSizes) {
 
 /// Every schedule for devices of many units that serves the product.
 void expect_product_by_units(Product p) {
-  const Machine gpu{.vector_bytes = 16, .threads = 4, .vectors = false};
   const auto list = candidates(p.problem(), gpu);
   EXPECT_NE(list.front().family, Family::naive);
   for (const auto& s : list) expect_product(p, s);
@@ -283,15 +313,15 @@ TEST(MatmulKernels, SharedTilesOfExtentsThatFitNothing) {
 }
 
 TEST(MatmulKernels, MatrixUnitsMultiplyHalves) {
-  const Machine gpu{.vector_bytes = 16, .threads = 4, .vectors = false};
   const auto check = [&](Product p) {
     const auto list = candidates(p.problem(), gpu);
-    EXPECT_EQ(list.front().family, Family::mma);
+    EXPECT_EQ(list.front().family, p.problem().m > 4 ? Family::mma : Family::gemv);
     for (const auto& s : list) expect_product(p, s);
+    for (const auto& s : schedules_of_units(p.problem(), 2)) expect_product(p, s);
   };
   for (const auto t : {DType::bf16, DType::f16}) {
     for (const auto& [m, n, k] : std::vector<std::array<std::int64_t, 3>>{
-             {72, 80, 48}, {136, 8, 120}, {1, 200, 40}, {128, 128, 64}}) {
+             {72, 80, 48}, {136, 8, 120}, {1, 200, 160}, {128, 128, 64}}) {
       if (t == DType::f16 && m != 72) continue;  // the layouts below differ in addresses only
       const Shape a{m, k}, b{k, n};
       check(plain(dense(t, a), dense(t, b)));
@@ -301,10 +331,78 @@ TEST(MatmulKernels, MatrixUnitsMultiplyHalves) {
       check(plain(transposed(t, a), transposed(t, b)));
     }
     check(plain(dense(t, {3, 40, 24}), dense(t, {3, 24, 72})));
+    // Nothing or one operand in vectors of 16 bytes.
+    for (const auto& [m, n, k] :
+         std::vector<std::array<std::int64_t, 3>>{{37, 61, 45}, {70, 72, 33}, {70, 71, 1}, {40, 67, 32}}) {
+      for (const auto left : layouts) {
+        for (const auto right : layouts) {
+          if (t == DType::f16 && left != right) continue;
+          check(plain(left(t, {m, k}, 1), right(t, {k, n}, 2)));
+        }
+      }
+    }
   }
 }
 
+TEST(MatmulKernels, FewRowsOfEveryDtypeAndLayout) {
+  for (const auto t : {DType::f32, DType::f64, DType::bf16, DType::f16, DType::i32, DType::i64, DType::u8}) {
+    for (const auto& [m, n, k] : std::vector<std::array<std::int64_t, 3>>{
+             {1, 64, 160}, {3, 45, 77}, {7, 5, 150}, {16, 48, 32}, {2, 1500, 9}}) {
+      for (const auto left : layouts) {
+        for (const auto right : layouts) {
+          if (t != DType::f32 && left != right && m != 3) continue;
+          auto p = plain(left(t, {m, k}, 1), right(t, {k, n}, 2));
+          for (const auto& s : schedules_of_units(p.problem(), 3)) expect_product(p, s);
+          if (::testing::Test::HasFatalFailure()) return;
+        }
+      }
+    }
+  }
+}
+
+TEST(MatmulKernels, AColumnIsARow) {
+  for (const std::int64_t k : {1, 31, 512, 1000}) {
+    for (const std::int64_t m : {1, 7, 64}) {
+      auto p = plain(dense(DType::f32, {m, k}, 1), dense(DType::f32, {k, 1}, 2));
+      EXPECT_EQ(p.problem().m, 1);
+      const auto list = schedules_of_units(p.problem(), 2);
+      EXPECT_EQ(list.front().along_k, k > 1);
+      for (const auto& s : list) expect_product(p, s);
+    }
+  }
+}
+
+TEST(MatmulKernels, SplitSumsOfManyParts) {
+  for (const int splits : {2, 5, 9, 17, 40, 200}) {
+    auto p = plain(dense(DType::f32, {2, 1610}, 1), dense(DType::f32, {1610, 12}, 2));
+    for (const auto& s : schedules_of_units(p.problem(), splits)) expect_product(p, s);
+  }
+}
+
+TEST(MatmulKernels, FewCubesSplitK) {
+  const auto check = [](DType t, std::int64_t m, std::int64_t k, std::int64_t n, bool split) {
+    const auto product = plain(dense(t, {m, k}), dense(t, {k, n}));
+    const auto s = favourite(product.problem(), gpu);
+    EXPECT_EQ(s.splits > 1, split) << s.name();
+    const auto shape = launch_shape(product.problem(), s);
+    EXPECT_GE(shape.cubes_x * shape.cubes_y, 4u) << s.name();
+  };
+  check(DType::f32, 64, 4096, 64, true);
+  check(DType::bf16, 64, 4096, 64, true);
+  check(DType::f32, 1, 4096, 64, true);
+  check(DType::f32, 512, 4096, 512, false);
+}
+
 TEST(MatmulKernels, SharedTilesOfBatches) {
+  for (const auto& [a, b] : std::vector<std::pair<Shape, Shape>>{{{5, 2, 40}, {5, 40, 33}},
+                                                                 {{2, 3, 1, 20}, {2, 1, 20, 70}},
+                                                                 {{3, 9, 40}, {3, 40, 8}},
+                                                                 {{70, 1, 32}, {70, 32, 1}}}) {
+    for (const auto right : layouts) {
+      auto p = plain(dense(DType::f32, a, 1), right(DType::f32, b, 2));
+      for (const auto& s : schedules_of_units(p.problem(), 2)) expect_product(p, s);
+    }
+  }
   expect_product_by_units(plain(dense(DType::f32, {3, 40, 20}), dense(DType::f32, {3, 20, 33})));
   expect_product_by_units(plain(dense(DType::f32, {2, 3, 9, 20}), dense(DType::f32, {2, 1, 20, 70})));
 }

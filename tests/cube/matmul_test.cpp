@@ -299,6 +299,68 @@ TEST_F(MatmulTest, APlantedWrongKernelFailsItsCheck) {
   EXPECT_NO_THROW(trial.check(0));
 }
 
+/// A device of many units, interpreted.
+class MatmulOfUnits : public MatmulTest {
+ protected:
+  interpreted::Client client_{interpreted::gpu_properties()};
+  CubeBackend units_{client_};
+};
+
+TEST_F(MatmulOfUnits, FewTilesTakeASecondLaunchThatAddsTheParts) {
+  const op::TensorType types[] = {{DType::f32, {40, 600}}, {DType::f32, {600, 33}}};
+  const auto planned = units_.plan(op::Matmul{}, types);
+  ASSERT_EQ(planned.size(), 2u);
+  EXPECT_GT(planned[0].cubes[1], 1u);
+  EXPECT_EQ(planned[1].kernel_name.find("matmul_part_sum"), 0u);
+  const auto before = client_.counters().launches;
+  expect_product(units_, 40, 600, 33);
+  EXPECT_EQ(client_.counters().launches - before, 2u);
+}
+
+TEST_F(MatmulOfUnits, AnOffsetThatVectorsDoNotFitGetsAnotherKernel) {
+  const auto x = units_.from_data(random_data(DType::f32, {3, 104})),
+             y = units_.from_data(random_data(DType::f32, {96, 16}));
+  const auto multiply = [&](std::int64_t offset) {
+    auto& all = static_cast<CubeValue&>(*x);
+    const backend::ValueRef inputs[] = {units_.view(all, {{3, 96}, {104, 1}, offset}), y};
+    units_.execute(op::Matmul{}, inputs);
+    return client_.kernels().size();
+  };
+  const auto aligned = multiply(0), shifted = multiply(1);
+  EXPECT_GT(shifted, aligned);
+  EXPECT_EQ(multiply(4), shifted);
+}
+
+TEST_F(MatmulOfUnits, PartsThatNobodyAddsFailTheCheck) {
+  Product p(dense(DType::f32, {33, 512}, 1), dense(DType::f32, {512, 20}, 2));
+  p.block.outputs = {p.multiply()};
+  const auto problem = p.problem();
+  Operands operands;
+  for (const auto& t : p.inputs) {
+    const TensorData data(t.dtype, t.view.shape, [&] {
+      const auto bytes = TensorData::allocate(t.storage.size());
+      std::copy(t.storage.begin(), t.storage.end(), bytes.get());
+      return bytes;
+    }());
+    operands.buffers.push_back(static_cast<CubeValue&>(*units_.from_data(data)).buffer);
+  }
+  operands.buffers.push_back(client_.allocate(33 * 20 * sizeof(float)));
+  auto& units = Engine::of(units_);
+  const auto split = favourite(problem, units.machine());
+  ASSERT_GT(split.splits, 1);
+  const Schedule schedules[] = {split, split};
+  const auto plan = [&](std::size_t i) {
+    auto made = units.plan(problem, split);
+    if (i == 1) made.sum.reset();
+    return made;
+  };
+  tune::Roofline roofline(client_, *store_);
+  MatmulTrial trial(units_, problem, operands, units.machine(), schedules, plan, roofline);
+  EXPECT_NO_THROW(trial.check(0));
+  EXPECT_THROW(trial.check(1), RuntimeError);
+  EXPECT_GT(trial.measure(0, 1), trial.measure(1, 1));
+}
+
 // Case 64.
 TEST_F(MatmulTest, TwoThreadsFirstCallTheSameProduct) {
   auto other = fresh(*store_, {});

@@ -103,6 +103,18 @@ Arguments declare(kernel::Builder& builder, const Problem& p, Sizes sizes) {
   return args;
 }
 
+Parts declare_parts(kernel::Builder& builder, Arguments& args) {
+  args.workspace = builder.read_write("parts", accumulator(args.problem->dtype));
+  const Val depth = builder.scalar("part_depth", Scalar::i64);
+  return {depth, builder.scalar("part_count", Scalar::i64)};
+}
+
+Val Arguments::outputs_count() const {
+  Val count = size.m * size.n;
+  for (const auto e : batch) count = count * e;
+  return count;
+}
+
 void Arguments::select_batch(Val index) {
   std::vector<Operand*> all{&a, &b};
   for (auto& e : extras) all.push_back(&e);

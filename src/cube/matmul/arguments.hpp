@@ -39,13 +39,24 @@ struct Arguments {
   std::vector<kernel::Buffer> outputs;
   kernel::Val output_start;  ///< of the running batch, row-major [m, n]
   kernel::Buffer workspace;
+  kernel::Val partial_start;  ///< present: sums of one part of k go to the workspace, from here on
 
   /// Moves every operand to batch number `index` (i64).
   void select_batch(kernel::Val index);
+  /// Elements of the result.
+  kernel::Val outputs_count() const;
 };
 
 /// Declares everything but the workspace on the current builder.
 Arguments declare(kernel::Builder& builder, const Problem& problem, Sizes sizes);
+
+/// Of a product whose k is split among cubes.
+struct Parts {
+  kernel::Val depth;  ///< steps of k of each but the last
+  kernel::Val count;
+};
+/// Declares the workspace, whose rows are the sums over one part each, and how k is split.
+Parts declare_parts(kernel::Builder& builder, Arguments& args);
 
 /// The scalars of a launch in the order of `declare`.
 std::vector<std::int64_t> scalars_of(const Problem& problem, Sizes sizes);

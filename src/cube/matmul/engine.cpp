@@ -29,6 +29,9 @@ Machine machine_of(const runtime::DeviceProperties& d) {
 KernelKey key_of(const Problem& p) {
   KernelKeyHasher h("matmul");
   hash_into(h, p, true);
+  // Offsets are arguments, but whether vectors may begin there is not.
+  const auto vector = static_cast<std::int64_t>(16 / size_of(p.dtype));
+  for (const auto* w : {&p.a, &p.b}) h.add(w->offset % vector == 0);
   return h.key();
 }
 
@@ -73,7 +76,7 @@ Engine::Entry& Engine::entry_of(const Problem& problem) {
 
 Plan Engine::plan(const Problem& problem, const Schedule& schedule) {
   KernelKeyHasher h("matmul_kernel");
-  const auto name = schedule.name();
+  const auto name = schedule.kernel_name();
   h.add(std::string_view(name));
   hash_into(h, problem, schedule.sizes() == Sizes::constant);
   Plan p;
@@ -83,12 +86,19 @@ Plan Engine::plan(const Problem& problem, const Schedule& schedule) {
   p.cubes_x = shape.cubes_x;
   p.cubes_y = shape.cubes_y;
   p.workspace = shape.workspace;
+  p.sum_cubes = shape.sum_cubes;
+  if (shape.sum_cubes > 0) {
+    KernelKeyHasher sum("matmul_part_sum");
+    sum.add(part_sum_depth(schedule.splits));
+    hash_into(sum, problem, false);
+    p.sum = backend_.kernels().get(sum.key(), [&] { return build_part_sum(problem, schedule.splits); });
+  }
   return p;
 }
 
 Plan Engine::general(const Problem& problem) {
-  if (problem.flops() <= tiny_flops) return plan(problem, naive_schedule(machine_));
   if (!machine_.vectors) return plan(problem, favourite(problem, machine_));
+  if (problem.flops() <= tiny_flops) return plan(problem, naive_schedule(machine_));
   const auto lean = lean_schedule(problem, machine_);
   return plan(problem, unsuitable(problem, lean).empty() ? lean : naive_schedule(machine_));
 }
@@ -168,13 +178,14 @@ void Engine::run(const Problem& problem, const Operands& operands) {
 }
 
 void Engine::launch(const Plan& plan, const Problem& problem, const Operands& operands) {
-  auto shape = launch_shape(problem, plan.schedule);
+  const auto shape = launch_shape(problem, plan.schedule);
   const std::array<std::uint32_t, 3> cubes{plan.cubes_x, plan.cubes_y, 1};
   if (plan.workspace == 0) return backend_.launch(plan.program, cubes, operands.buffers, shape.scalars);
   auto buffers = operands.buffers;
   const auto work = backend_.allocate({static_cast<DType>(accumulator(problem.dtype)), {plan.workspace}});
   buffers.push_back(work->buffer);
   backend_.launch(plan.program, cubes, buffers, shape.scalars);
+  if (plan.sum) backend_.launch(*plan.sum, {plan.sum_cubes, 1, 1}, buffers, shape.scalars);
 }
 
 }  // namespace strata::cube::matmul

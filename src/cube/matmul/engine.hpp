@@ -3,6 +3,7 @@
 
 #include <list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -28,6 +29,9 @@ struct Plan {
   Program program;
   std::uint32_t cubes_x = 1, cubes_y = 1;
   std::int64_t workspace = 0;  ///< elements of the accumulator's type
+  /// Where k is split: adds the parts, with the same buffers and scalars.
+  std::optional<Program> sum;
+  std::uint32_t sum_cubes = 0;
 };
 
 /// One thread at a time.

@@ -31,6 +31,11 @@ Val TileStore::load(std::size_t extra, Val i, Val j, int lanes, Val mask) {
 }
 
 void TileStore::store(Val i, Val j, Val product, Val mask, std::uint8_t flags) {
+  if (args_.partial_start.present()) {
+    args_.workspace.store(args_.partial_start + out_index(i, j), product,
+                          {.mask = mask, .other = {}, .flags = flags});
+    return;
+  }
   const auto& p = *args_.problem;
   const int lanes = product.lanes();
   std::vector<Val> values(static_cast<std::size_t>(p.block->value_count()));

@@ -16,7 +16,7 @@ class TileStore {
   TileStore(const Arguments& args, kernel::Val row, kernel::Val col);
 
   /// Elements (row + i, col + j ...): `product` holds sums in the accumulator's type, its lanes lie along the
-  /// row. `mask` may be absent.
+  /// row. `mask` may be absent. Sums of a part of k go to the workspace as they are.
   void store(kernel::Val i, kernel::Val j, kernel::Val product, kernel::Val mask, std::uint8_t flags);
   /// Sums between blocks of k, kept in output `output` (see partial_output).
   void store_partial(int output, kernel::Val i, kernel::Val j, kernel::Val sum, kernel::Val mask);

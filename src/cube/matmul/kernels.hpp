@@ -16,6 +16,13 @@ kernel::Kernel build_blocked(const Problem& problem, const Schedule& schedule);
 kernel::Kernel build_simt(const Problem& problem, const Schedule& schedule);
 kernel::Kernel build_mma(const Problem& problem, const Schedule& schedule);
 kernel::Kernel build_dot(const Problem& problem, const Schedule& schedule);
+kernel::Kernel build_gemv(const Problem& problem, const Schedule& schedule);
+
+inline constexpr int part_sum_units = 256;
+/// Adds what the cubes of a split k left in the workspace, in the order of the parts, and ends the product.
+kernel::Kernel build_part_sum(const Problem& problem, int splits);
+/// Units of a cube that add parts of the same elements.
+int part_sum_depth(int splits);
 
 /// The naive kernel with a second result behind the outputs: for every element the sum of |a| * |b| in the
 /// accumulator's type, the scale of its rounding error.
@@ -24,8 +31,9 @@ kernel::Kernel build_reference(const Problem& problem, const Schedule& schedule)
 /// What a launch needs besides the kernel.
 struct LaunchShape {
   std::uint32_t cubes_x = 1, cubes_y = 1;
-  std::int64_t workspace = 0;  ///< elements of the accumulator's type; 0: the kernel takes no workspace
-  std::vector<std::int64_t> scalars;  ///< in the kernel's order
+  std::int64_t workspace = 0;   ///< elements of the accumulator's type; 0: the kernel takes no workspace
+  std::uint32_t sum_cubes = 0;  ///< of a second kernel that adds the parts of k; 0: there is none
+  std::vector<std::int64_t> scalars;  ///< in the order of either kernel
 };
 LaunchShape launch_shape(const Problem& problem, const Schedule& schedule);
 

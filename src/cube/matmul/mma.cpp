@@ -1,6 +1,7 @@
 // Products of halves by the matrix units of a plane (m16n8k16, sums in f32). Panels of both operands are
 // copied into shared arrays past the registers, several blocks of k ahead; a plane multiplies rows x columns
-// of the cube's tile.
+// of the cube's tile. Where vectors of 16 bytes do not fit an operand, its elements go through registers, one
+// block ahead.
 //
 // A panel keeps its operand's order: lines (rows of a, columns of b) or steps of k are its rows, whichever
 // the operand has apart in memory, in chunks of 16 bytes that are permuted so that eight rows of a matrix,
@@ -8,10 +9,8 @@
 #include <bit>
 
 #include "cube/matmul/epilogue.hpp"
-#include "cube/matmul/kernels.hpp"
 #include "cube/matmul/tile.hpp"
-#include "cube/matmul/tile_order.hpp"
-#include "strata/error.hpp"
+#include "cube/matmul/tile_kernel.hpp"
 
 namespace strata::cube::matmul {
 
@@ -24,37 +23,49 @@ namespace {
 
 constexpr int chunk = 8;  ///< halves in 16 bytes
 
-Val i32(std::int64_t v) { return kernel::constant(kernel::make_type(Scalar::i32), v); }
-Val wide(Val v) { return kernel::convert(v, Scalar::i64); }
-
 class Panel {
  public:
+  /// `line` and `step` are the operand's strides along lines and along k; `lines` how many there are. Without
+  /// `vectors`, elements go through registers one by one.
   Panel(const Operand& operand, Val line, Val step, Val lines, Val first_line, std::int64_t height,
-        const Schedule& s, std::string_view name)
+        const Schedule& s, bool vectors, std::string_view name)
       : source_(operand.data),
         step_(step),
         along_k_(!is_constant(line, 1)),
+        vectors_(vectors),
         row_(along_k_ ? s.kc : height),
         elements_(height * s.kc) {
     shared_ = kernel::shared_array(source_.scalar(), elements_ * s.prefetch, name);
-    const std::int64_t chunks = row_ / chunk;
-    for (std::int64_t i = 0; i < elements_ / chunk / s.units; ++i) {
-      const Val q = kernel::unit_x() + i32(i * s.units), row = q >> log2(chunks),
-                column = (q & (chunks - 1)) * chunk;
+    const std::int64_t width = vectors ? chunk : 1, pieces = row_ / width;
+    for (std::int64_t i = 0; i < elements_ / width / s.units; ++i) {
+      const Val q = kernel::unit_x() + i32(i * s.units), row = q >> log2(pieces),
+                column = (q & (pieces - 1)) * width;
       const Val at_line = along_k_ ? row : column, k = wide(along_k_ ? column : row);
-      const Val last = along_k_ ? lines - 1 : lines - chunk;
+      const Val last = along_k_ ? lines - 1 : lines - width;
       const Val there = kernel::min(first_line + wide(at_line), last);
       places_.push_back({k, wide(place(row, column)), operand.start + there * line + k * step});
+      if (!vectors) staged_.emplace_back(kernel::constant(kernel::make_type(source_.scalar()), 0));
     }
   }
 
-  /// Starts the copies of the block of k that begins at `k` into a stage; with `left`, only so many of its
-  /// steps exist.
-  void copy(Val stage, Val k, Val left) const {
-    for (const auto& p : places_) {
-      shared_.copy_async(stage * elements_ + p.target, source_, p.source + k * step_,
-                         left.present() ? p.k < left : Val{});
+  /// Starts the copies of the block of k that begins at `k` into a stage, or the loads of its elements; with
+  /// `left`, only so many of its steps exist.
+  void fetch(Val stage, Val k, Val left) const {
+    for (std::size_t i = 0; i < places_.size(); ++i) {
+      const auto& p = places_[i];
+      const Val at = p.source + k * step_;
+      const Val exists = left.present() ? p.k < left : Val{};
+      if (vectors_) {
+        shared_.copy_async(stage * elements_ + p.target, source_, at, exists);
+      } else {
+        staged_[i].set(source_.load(at, 1, {.mask = exists}));
+      }
     }
+  }
+  /// Stores the elements that were loaded.
+  void put(Val stage) const {
+    for (std::size_t i = 0; i < staged_.size(); ++i)
+      shared_.store(stage * elements_ + places_[i].target, staged_[i]);
   }
 
   /// Which of the four matrices of a fragment a unit names the rows of: the second eight lines, or the second
@@ -87,26 +98,21 @@ class Panel {
 
   Buffer source_, shared_;
   Val step_;
-  bool along_k_;
+  bool along_k_, vectors_;
   std::int64_t row_, elements_;  ///< of a stage
   std::vector<Place> places_;
+  std::vector<Var> staged_;  ///< without vectors
 };
 
-class Mma {
+class Mma : TileKernel {
  public:
-  Mma(const Problem& p, const Schedule& s)
-      : p_(p),
-        s_(s),
-        builder_("matmul_" + s.name(), {static_cast<std::uint32_t>(s.units), 1, 1}),
-        args_(declare(builder_, p, Sizes::argument)) {
-    builder_.set_resident_cubes(static_cast<std::uint32_t>(s.resident));
-  }
+  using TileKernel::TileKernel;
 
   kernel::Kernel build() {
-    const auto tile = tile_of_cube(args_, s_.mc, s_.nc);
-    if (!p_.batch.empty()) args_.select_batch(tile.batch);
-    const Panel a(args_.a, args_.a.row, args_.a.col, args_.size.m, tile.row, s_.mc, s_, "a_panel");
-    const Panel b(args_.b, args_.b.col, args_.b.row, args_.size.n, tile.column, s_.nc, s_, "b_panel");
+    const Panel a(args_.a, args_.a.row, args_.a.col, args_.size.m, tile_.row, s_.mc, s_, s_.vector_a,
+                  "a_panel");
+    const Panel b(args_.b, args_.b.col, args_.b.row, args_.size.n, tile_.column, s_.nc, s_, s_.vector_b,
+                  "b_panel");
     const Val plane = kernel::unit_x() >> 5, across = i32(s_.nc / s_.columns());
     row_ = plane / across * i32(s_.rows);
     column_ = plane % across * i32(s_.columns());
@@ -114,37 +120,43 @@ class Mma {
     for (int i = 0; i < s_.rows / 16 * s_.vectors; ++i) sums_.emplace_back(zero);
 
     const int stages = s_.prefetch;
-    const Val depth = args_.size.k;
-    const auto copy = [&](Val stage, Val k) {
+    const auto fetch = [&](Val stage, Val k) {
       kernel::if_(
-          k + s_.kc <= depth,
+          k + s_.kc <= end_,
           [&] {
-            a.copy(stage, k, {});
-            b.copy(stage, k, {});
+            a.fetch(stage, k, {});
+            b.fetch(stage, k, {});
           },
           [&] {
-            kernel::if_(k < depth, [&] {
-              a.copy(stage, k, depth - k);
-              b.copy(stage, k, depth - k);
+            kernel::if_(k < end_, [&] {
+              a.fetch(stage, k, end_ - k);
+              b.fetch(stage, k, end_ - k);
             });
           });
       kernel::copy_commit();  // also an empty group: the count of groups stays that of blocks
     };
-    for (int stage = 0; stage + 1 < stages; ++stage)
-      copy(index_constant(stage), index_constant(stage * s_.kc));
+    const auto put = [&](Val stage) {
+      a.put(stage);
+      b.put(stage);
+    };
+    for (int stage = 0; stage + 1 < stages; ++stage) {
+      fetch(index_constant(stage), begin_ + stage * s_.kc);
+      put(index_constant(stage));
+    }
     const Var stage(index_constant(0)), free(index_constant(stages - 1));
-    kernel::for_(0, depth, s_.kc, [&](Val k) {
+    kernel::for_(begin_, end_, s_.kc, [&](Val k) {
       kernel::copy_wait(stages - 2);
       kernel::barrier();  // the block is there for all, and nobody reads the one before it any more
-      copy(free, k + static_cast<std::int64_t>(stages - 1) * s_.kc);
+      fetch(free, k + static_cast<std::int64_t>(stages - 1) * s_.kc);
       multiply(a, b, stage);
+      put(free);
       const auto turn = [&](const Var& v) {
         v.set(kernel::select(v.get() == stages - 1, index_constant(0), v.get() + 1));
       };
       turn(stage);
       turn(free);
     });
-    store(tile);
+    store();
     return builder_.finish();
   }
 
@@ -198,9 +210,9 @@ class Mma {
     return joined(choose(upper, got, keep), choose(upper, keep, got));
   }
 
-  void store(const CubeTile& tile) {
-    TileStore out(args_, tile.row, tile.column);
-    const Val rows = args_.size.m - tile.row, columns = args_.size.n - tile.column;
+  void store() {
+    TileStore out(args_, tile_.row, tile_.column);
+    const Val rows = args_.size.m - tile_.row, columns = args_.size.n - tile_.column;
     const Val lane = kernel::unit_x() & 31;
     const Val first_row = row_ + (lane >> 2) + (lane & 1) * 8, first_column = column_ + ((lane >> 1) & 1) * 8;
     const Val whole = (rows >= s_.mc) & (columns >= s_.nc);
@@ -213,19 +225,13 @@ class Mma {
             whole,
             [&] { out.store(row, column, eight, {}, s_.vector_out ? kernel::aligned : kernel::no_flags); },
             [&] {
-              const Val left = kernel::convert(
-                  kernel::max(kernel::min(columns - column, 8), index_constant(0)), Scalar::i32);
-              const Val mask = kernel::lane_index(kernel::make_type(Scalar::i32, 8)) < kernel::splat(left, 8);
-              kernel::if_(row < rows, [&] { out.store(row, column, eight, mask, 0); });
+              kernel::if_(row < rows,
+                          [&] { out.store(row, column, eight, lanes_inside(columns, column, 8), 0); });
             });
       }
     }
   }
 
-  const Problem& p_;
-  const Schedule& s_;
-  kernel::Builder builder_;
-  Arguments args_;
   Val row_, column_;  ///< of the plane inside the tile
   Accumulators sums_;
 };
@@ -233,8 +239,6 @@ class Mma {
 }  // namespace
 
 kernel::Kernel build_mma(const Problem& problem, const Schedule& schedule) {
-  if (const auto why = unsuitable(problem, schedule); !why.empty())
-    throw CompileError("matmul_" + schedule.name() + ": " + why);
   return Mma(problem, schedule).build();
 }
 

@@ -21,9 +21,7 @@ kernel::Kernel record(const Problem& p, const Schedule& s, bool with_scale) {
   std::optional<kernel::Buffer> scale;
   if (with_scale) scale = builder.read_write("scale", sum_type.scalar);
   const Val position = kernel::absolute_pos(), per_batch = args.size.m * args.size.n;
-  Val total = per_batch;
-  for (const auto e : args.batch) total = total * e;
-  kernel::if_(position < total, [&] {
+  kernel::if_(position < args.outputs_count(), [&] {
     const bool one = p.batch.empty();
     args.select_batch(one ? index_constant(0) : position / per_batch);
     const Val inside = one ? position : position % per_batch;

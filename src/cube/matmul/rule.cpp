@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "cube/matmul/kernels.hpp"
-#include "cube/matmul/tile_order.hpp"
+#include "cube/matmul/unit_rule.hpp"
 
 namespace strata::cube::matmul {
 
@@ -111,97 +111,6 @@ std::pair<int, int> tile_of(const Problem& p, const Machine& machine) {
   return {6, 2};
 }
 
-/// Whether 16-byte vectors of an operand begin at multiples of their length, and none ends outside. `fast` is
-/// its extent along the contiguous axis, if there is one.
-bool in_vectors(const Walk& w, std::int64_t rows, std::int64_t columns, std::size_t element) {
-  const auto width = static_cast<std::int64_t>(16 / element);
-  const auto multiple = [&](std::int64_t v) { return v % width == 0; };
-  if (w.col != 1 && w.row != 1) return false;
-  const bool along_columns = w.col == 1;
-  if (!multiple(w.offset) || !multiple(along_columns ? w.row : w.col) ||
-      !multiple(along_columns ? columns : rows))
-    return false;
-  return std::all_of(w.batch.begin(), w.batch.end(), multiple);
-}
-
-/// A cube's tile and, inside it, a unit's.
-struct SimtTile {
-  int height, width, rows, columns;
-  int resident = 0;
-};
-Schedule simt(const Problem& p, const SimtTile& tile) {
-  // A dozen steps of k hide the way of the next ones; more lengthen the code.
-  const std::int64_t depth = tile.rows * tile.columns >= 64 ? 8 : 16;
-  Schedule s;
-  s.family = Family::simt;
-  s.lanes = simt_lanes;
-  s.rows = tile.rows;
-  s.vectors = tile.columns / simt_lanes;
-  s.kc = depth;
-  s.mc = tile.height;
-  s.nc = tile.width;
-  s.units = tile.height * tile.width / (tile.rows * tile.columns);
-  s.resident = kernel::size_of(accumulator(p.dtype)) <= 4 ? tile.resident : 0;
-  const auto element = size_of(p.dtype);
-  s.vector_a = in_vectors(p.a, p.m, p.k, element);
-  s.vector_b = in_vectors(p.b, p.k, p.n, element);
-  s.vector_out = p.n % simt_lanes == 0;
-  return s;
-}
-/// Largest first; sums of eight bytes leave room for the small ones only.
-std::vector<Schedule> simt_schedules(const Problem& p) {
-  std::vector<Schedule> list;
-  for (const auto& tile :
-       {SimtTile{256, 128, 16, 8}, SimtTile{128, 128, 16, 8, 2}, SimtTile{128, 128, 8, 8, 2},
-        SimtTile{128, 64, 8, 8}, SimtTile{64, 64, 8, 8}, SimtTile{64, 64, 8, 4}, SimtTile{64, 64, 4, 8},
-        SimtTile{64, 64, 4, 4}, SimtTile{32, 64, 4, 4}}) {
-    const bool fits = kernel::size_of(accumulator(p.dtype)) <= 4 || tile.height * tile.width <= 64 * 64;
-    if (fits) list.push_back(simt(p, tile));
-  }
-  return list;
-}
-struct MmaTile {
-  int height, width, rows, columns, stages;
-  int resident = 0;
-};
-/// Largest first; none where vectors of 16 bytes do not fit the operands.
-std::vector<Schedule> mma_schedules(const Problem& p) {
-  constexpr std::int64_t depth = 32;
-  constexpr int plane = 32, lanes = 8;
-  std::vector<Schedule> list;
-  if (p.dtype != DType::f16 && p.dtype != DType::bf16) return list;
-  // Three stages of the largest fill the 48 KiB that a kernel has without asking. 128 x 256 was slower: one
-  // cube a multiprocessor has nothing to do while it waits.
-  for (const auto& tile : {MmaTile{128, 128, 64, 64, 3, 2}, MmaTile{128, 64, 64, 32, 4},
-                           MmaTile{64, 64, 32, 32, 4}, MmaTile{32, 64, 16, 32, 4}}) {
-    Schedule s;
-    s.family = Family::mma;
-    s.lanes = lanes;
-    s.rows = tile.rows;
-    s.vectors = tile.columns / lanes;
-    s.kc = depth;
-    s.mc = tile.height;
-    s.nc = tile.width;
-    s.prefetch = tile.stages;
-    s.resident = tile.resident;
-    s.units = plane * (tile.height / tile.rows) * (tile.width / tile.columns);
-    s.vector_a = in_vectors(p.a, p.m, p.k, size_of(p.dtype));
-    s.vector_b = in_vectors(p.b, p.k, p.n, size_of(p.dtype));
-    s.vector_out = p.n % lanes == 0;
-    if (unsuitable(p, s).empty()) list.push_back(s);
-  }
-  return list;
-}
-/// The largest tile that still gives every multiprocessor a cube; matrix units before others.
-Schedule shared_favourite(const Problem& p, const Machine& machine) {
-  auto list = mma_schedules(p);
-  if (list.empty()) list = simt_schedules(p);
-  for (const auto& s : list) {
-    if (tile_count(p, s.mc, s.nc) >= machine.threads) return s;
-  }
-  return list.back();
-}
-
 }  // namespace
 
 Schedule naive_schedule(const Machine& machine) {
@@ -227,8 +136,7 @@ Schedule lean_schedule(const Problem& p, const Machine& machine) {
 
 Schedule favourite(const Problem& p, const Machine& machine) {
   if (p.k == 0) return naive_schedule(machine);
-  if (!machine.vectors)
-    return p.flops() <= tiny_flops ? naive_schedule(machine) : shared_favourite(p, machine);
+  if (!machine.vectors) return favourite_of_units(p, machine);
   const auto lanes = machine.lanes(p);
   if (p.m <= 4 && p.b.row == 1 && p.b.col != 1 && p.k >= lanes) return dot(p, machine);
   if (streams_b(p)) {
@@ -283,10 +191,7 @@ std::vector<Schedule> candidates(const Problem& p, const Machine& machine) {
     add(lean_schedule(p, machine));
   }
   if (!machine.vectors && p.k > 0) {
-    for (const auto& s : mma_schedules(p)) add(s);
-    if (list.front().family != Family::mma) {
-      for (const auto& s : simt_schedules(p)) add(s);
-    }
+    for (const auto& s : candidates_of_units(p, machine)) add(s);
   }
   if (list.empty()) list.push_back(naive_schedule(machine));
   return list;
@@ -294,10 +199,9 @@ std::vector<Schedule> candidates(const Problem& p, const Machine& machine) {
 
 std::string unsuitable(const Problem& p, const Schedule& s) {
   if (s.family == Family::naive) return {};
-  if (s.has_shared_tiles()) {
+  if (s.has_tiles()) {
     if (p.k == 0) return "k is 0";
-    if (s.family == Family::mma && !(s.vector_a && s.vector_b))
-      return "operands are not whole vectors of 16 bytes";
+    if (s.family == Family::gemv && p.m > s.rows) return "more rows than the tile";
     return {};
   }
   if (s.lanes < 2) return "the device has no vectors";

@@ -14,18 +14,24 @@ constexpr std::int64_t round_up(std::int64_t x, std::int64_t to) { return (x + t
 }  // namespace
 
 std::string_view name_of(Family family) {
-  constexpr std::string_view names[] = {"naive", "tiled", "packed", "lean", "simt", "mma", "dot"};
+  constexpr std::string_view names[] = {"naive", "tiled", "packed", "lean", "simt", "mma", "dot", "gemv"};
   return names[static_cast<int>(family)];
 }
 
 std::string Schedule::name() const {
+  return has_tiles() && splits > 1 ? kernel_name() + std::to_string(splits) : kernel_name();
+}
+
+std::string Schedule::kernel_name() const {
   std::string s(name_of(family));
   if (family == Family::naive) return s + fmt::format("_u{}", units);
-  if (has_shared_tiles()) {
+  if (has_tiles()) {
+    if (family == Family::gemv) s += along_k ? "_t" : "_n";
     s += fmt::format("_{}x{}_k{}_{}x{}_{}{}{}", mc, nc, kc, rows, columns(), vector_a ? "v" : "s",
                      vector_b ? "v" : "s", vector_out ? "v" : "s");
     if (prefetch > 0) s += fmt::format("_s{}", prefetch);
-    return resident > 0 ? s + fmt::format("_r{}", resident) : s;
+    if (resident > 0) s += fmt::format("_r{}", resident);
+    return splits > 1 ? s + "_split" : s;
   }
   s += fmt::format("_{}x{}", rows, columns());
   if (kc > 0) s += fmt::format("_kc{}", kc);
@@ -72,8 +78,17 @@ LaunchShape launch_shape(const Problem& p, const Schedule& s) {
     l.cubes_x = static_cast<std::uint32_t>((p.outputs() + s.units - 1) / s.units);
     return l;
   }
-  if (s.has_shared_tiles()) {
+  if (s.has_tiles()) {
     l.cubes_x = static_cast<std::uint32_t>(tile_count(p, s.mc, s.nc));
+    if (s.splits == 1) return l;
+    const auto blocks = (p.k + s.kc - 1) / s.kc, depth = (blocks + s.splits - 1) / s.splits * s.kc;
+    const auto parts = (p.k + depth - 1) / depth;
+    l.cubes_y = static_cast<std::uint32_t>(parts);
+    l.workspace = parts * p.outputs();
+    const auto sum_width = part_sum_units / part_sum_depth(s.splits);
+    l.sum_cubes = static_cast<std::uint32_t>((p.outputs() + sum_width - 1) / sum_width);
+    l.scalars.push_back(depth);
+    l.scalars.push_back(parts);
     return l;
   }
   const auto b = blocking_of(p, s);
@@ -99,6 +114,8 @@ kernel::Kernel build(const Problem& p, const Schedule& s) {
       return build_simt(p, s);
     case Family::mma:
       return build_mma(p, s);
+    case Family::gemv:
+      return build_gemv(p, s);
     case Family::tiled:
     case Family::packed:
     case Family::lean:

@@ -16,6 +16,7 @@ enum class Family : std::uint8_t {
   simt,    ///< panels in shared arrays, register tiles of many units; any shape at run time
   mma,     ///< as simt, by matrix units on halves
   dot,     ///< vectors along k, for few rows and a b whose columns are contiguous; constant shape
+  gemv,    ///< few rows times a large b by many units that divide k; any shape at run time
 };
 std::string_view name_of(Family family);
 
@@ -34,22 +35,25 @@ struct Schedule {
   bool pack_a = false, pack_b = false;
   int prefetch = 0;  ///< steps of k ahead that b is prefetched; 0: not. mma: blocks of k in shared arrays
   bool non_temporal = false;  ///< stores past the caches
-  int splits = 1;             ///< cubes a product is divided among
-  bool split_rows = false;    ///< divided along m, else along n
+  int splits = 1;             ///< cubes a product, or with tiles each tile, is divided among
+  bool split_rows = false;    ///< divided along m, else along n; with tiles always along k
   int units = 1;              ///< of a cube, where units are the parallelism
-  int resident = 0;           ///< simt, mma: cubes a multiprocessor holds at once; 0: not limited
-  /// simt, mma: operands and the result move in vectors of 16 bytes.
+  int resident = 0;           ///< with tiles: cubes a multiprocessor holds at once; 0: not limited
+  /// With tiles: operands and the result move in vectors of 16 bytes.
   bool vector_a = false, vector_b = false, vector_out = false;
+  bool along_k = false;  ///< gemv: vectors of b run along k
 
-  /// Of mc x nc elements, one a cube.
-  bool has_shared_tiles() const { return family == Family::simt || family == Family::mma; }
-  int columns() const { return family == Family::dot ? vectors : lanes * vectors; }
+  /// Of mc x nc elements, one a cube, in blocks of kc steps.
+  bool has_tiles() const { return family == Family::simt || family == Family::mma || family == Family::gemv; }
+  int columns() const { return family == Family::dot || along_k ? vectors : lanes * vectors; }
   Sizes sizes() const {
-    const bool any = family == Family::naive || family == Family::lean || has_shared_tiles();
+    const bool any = family == Family::naive || family == Family::lean || has_tiles();
     return any ? Sizes::argument : Sizes::constant;
   }
   /// "packed_6x64_kc1024_mc480_nc512_pb_pf8_n2".
   std::string name() const;
+  /// The same without what is an argument of the launch: into how many parts k is split.
+  std::string kernel_name() const;
   bool operator==(const Schedule&) const = default;
 };
 

@@ -5,10 +5,8 @@
 #include <bit>
 
 #include "cube/matmul/epilogue.hpp"
-#include "cube/matmul/kernels.hpp"
 #include "cube/matmul/tile.hpp"
-#include "cube/matmul/tile_order.hpp"
-#include "strata/error.hpp"
+#include "cube/matmul/tile_kernel.hpp"
 
 namespace strata::cube::matmul {
 
@@ -21,9 +19,6 @@ namespace {
 
 constexpr int lanes = simt_lanes;
 constexpr int plane_rows = 4, plane_columns = 8;  ///< the units of a plane inside their tile
-
-Val i32(std::int64_t v) { return kernel::constant(kernel::make_type(Scalar::i32), v); }
-Val wide(Val v) { return kernel::convert(v, Scalar::i64); }
 
 /// One operand on its way to a shared array [k][lines], where a line is a row of a or a column of b. Both
 /// sides move vectors: the memory's run along whichever axis is contiguous, the array's along the lines.
@@ -123,29 +118,20 @@ class Panel {
   std::vector<Var> staged_;
 };
 
-class Simt {
+class Simt : TileKernel {
  public:
-  Simt(const Problem& p, const Schedule& s)
-      : p_(p),
-        s_(s),
-        builder_("matmul_" + s.name(), {static_cast<std::uint32_t>(s.units), 1, 1}),
-        args_(declare(builder_, p, Sizes::argument)) {
-    builder_.set_resident_cubes(static_cast<std::uint32_t>(s.resident));
-  }
+  using TileKernel::TileKernel;
 
   kernel::Kernel build() {
-    const auto tile = tile_of_cube(args_, s_.mc, s_.nc);
-    if (!p_.batch.empty()) args_.select_batch(tile.batch);
-    Panel a(args_.a, args_.a.row, args_.a.col, args_.size.m, tile.row, s_.mc, s_, s_.vector_a, p_.dtype,
+    Panel a(args_.a, args_.a.row, args_.a.col, args_.size.m, tile_.row, s_.mc, s_, s_.vector_a, p_.dtype,
             "a_panel");
-    Panel b(args_.b, args_.b.col, args_.b.row, args_.size.n, tile.column, s_.nc, s_, s_.vector_b, p_.dtype,
+    Panel b(args_.b, args_.b.col, args_.b.row, args_.size.n, tile_.column, s_.nc, s_, s_.vector_b, p_.dtype,
             "b_panel");
     place_unit();
     const auto zero = kernel::constant(kernel::make_type(accumulator(p_.dtype), lanes), 0);
     for (int i = 0; i < s_.rows * s_.vectors; ++i) sums_.emplace_back(zero);
 
-    const Val depth = args_.size.k, block = index_constant(s_.kc);
-    const Val whole = depth / block * block, rest = depth - whole;
+    const Val block = index_constant(s_.kc), rest = (end_ - begin_) % block, whole = end_ - rest;
     const auto fetch = [&](Val k) {
       kernel::if_(
           k < whole,
@@ -158,23 +144,23 @@ class Simt {
             b.fetch(k, rest);
           });
     };
-    fetch(index_constant(0));
+    fetch(begin_);
     a.put(index_constant(0));
     b.put(index_constant(0));
     kernel::barrier();
     const Var buffer(index_constant(0));
-    kernel::for_(0, depth, s_.kc, [&](Val k) {
+    kernel::for_(begin_, end_, s_.kc, [&](Val k) {
       const Val next = k + block, now = buffer.get(), other = 1 - now;
-      kernel::if_(next < depth, [&] { fetch(next); });
+      kernel::if_(next < end_, [&] { fetch(next); });
       multiply(a, b, now);
-      kernel::if_(next < depth, [&] {
+      kernel::if_(next < end_, [&] {
         a.put(other);
         b.put(other);
       });
       kernel::barrier();
       buffer.set(other);
     });
-    store(tile);
+    store();
     return builder_.finish();
   }
 
@@ -208,9 +194,9 @@ class Simt {
     }
   }
 
-  void store(const CubeTile& tile) {
-    TileStore out(args_, tile.row, tile.column);
-    const Val rows = args_.size.m - tile.row, columns = args_.size.n - tile.column;
+  void store() {
+    TileStore out(args_, tile_.row, tile_.column);
+    const Val rows = args_.size.m - tile_.row, columns = args_.size.n - tile_.column;
     const auto write = [&](bool whole) {
       for (int i = 0; i < s_.rows; ++i) {
         const Val row = wide(row_of(i / lanes) + i32(i % lanes));
@@ -222,11 +208,7 @@ class Simt {
               out.store(row, column, sum, {}, s_.vector_out ? kernel::aligned : kernel::no_flags);
               continue;
             }
-            const Val left = kernel::convert(
-                kernel::max(kernel::min(columns - column, lanes), index_constant(0)), Scalar::i32);
-            out.store(row, column, sum,
-                      kernel::lane_index(kernel::make_type(Scalar::i32, lanes)) < kernel::splat(left, lanes),
-                      0);
+            out.store(row, column, sum, lanes_inside(columns, column, lanes), 0);
           }
         };
         whole ? line() : kernel::if_(row < rows, line);
@@ -235,10 +217,6 @@ class Simt {
     kernel::if_((rows >= s_.mc) & (columns >= s_.nc), [&] { write(true); }, [&] { write(false); });
   }
 
-  const Problem& p_;
-  const Schedule& s_;
-  kernel::Builder builder_;
-  Arguments args_;
   Val row_, column_;  ///< of the unit inside the tile
   Accumulators sums_;
 };
@@ -246,8 +224,6 @@ class Simt {
 }  // namespace
 
 kernel::Kernel build_simt(const Problem& problem, const Schedule& schedule) {
-  if (const auto why = unsuitable(problem, schedule); !why.empty())
-    throw CompileError("matmul_" + schedule.name() + ": " + why);
   return Simt(problem, schedule).build();
 }
 

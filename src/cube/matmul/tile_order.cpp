@@ -21,6 +21,13 @@ CubeTile tile_of_cube(const Arguments& args, std::int64_t height, std::int64_t w
   return {batch, row * height, column * width};
 }
 
+CubeTile strip_of_cube(const Arguments& args, std::int64_t width) {
+  const Val cube = kernel::convert(kernel::cube_x(), kernel::Scalar::i64), row = index_constant(0);
+  if (args.batch.empty()) return {row, row, cube * width};
+  const Val strips = (args.size.n + (width - 1)) / width, batch = cube / strips;
+  return {batch, row, (cube - batch * strips) * width};
+}
+
 std::int64_t tile_count(const Problem& p, std::int64_t height, std::int64_t width) {
   return (p.m + height - 1) / height * ((p.n + width - 1) / width) * p.batches();
 }

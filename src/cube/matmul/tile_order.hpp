@@ -12,6 +12,8 @@ struct CubeTile {
 /// Of the running cube, for tiles of height x width numbered batch by batch. Within a batch, groups of tile
 /// rows, 2048 rows high, are walked column by column.
 CubeTile tile_of_cube(const Arguments& args, std::int64_t height, std::int64_t width);
+/// Of the running cube, where a batch has one row of tiles.
+CubeTile strip_of_cube(const Arguments& args, std::int64_t width);
 
 /// Cubes of a launch.
 std::int64_t tile_count(const Problem& problem, std::int64_t height, std::int64_t width);

@@ -36,7 +36,8 @@ class MatmulTrial final : public tune::Trial {
  private:
   using Bytes = std::shared_ptr<const std::byte>;
   const Plan& plan_of(std::size_t i);
-  runtime::Launch launch_of(std::size_t i);
+  /// One launch, or two where k is split.
+  std::vector<runtime::Launch> launches_of(std::size_t i);
   void make_reference();
   /// Sampled rows of output `o`, which are then overwritten.
   Bytes take_rows(std::size_t o);
