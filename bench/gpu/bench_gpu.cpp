@@ -1,10 +1,13 @@
 // What strata needs on cuda:0 for the rows of compare.py: "name<TAB>microseconds" a line, medians. Large work
 // is timed as calls queued one behind the other up to a sync; what a call costs the caller, without the wait.
+// `bench_gpu start` is one process up to its first result, and what the device did for it.
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 #include <functional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include <fmt/format.h>
@@ -80,6 +83,16 @@ class Bench {
     }
     print(name, median(rounds));
   }
+  /// Of the whole process, while nothing is asked of the device.
+  void idle(const std::string& name) const {
+    if (name.find(filter_) == std::string::npos) return;
+    device_.sync();
+    std::this_thread::sleep_for(
+        std::chrono::milliseconds(200));  // threads stay awake for a moment after work
+    const auto before = std::clock();
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+    print(name, static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC);
+  }
 
  private:
   static void print(const std::string& name, double seconds) {
@@ -140,6 +153,25 @@ void host(const Bench& bench, const Device& device) {
   bench.call("call: matmul 2x2", [&] { return a.matmul(b); });
   bench.call("call: add 2x2", [&] { return a + b; });
   bench.latency("matmul 2x2 to host data", [&] { a.matmul(b).into_data(); });
+  const auto x = Tensor<1>::random({std::int64_t{4} << 20}, -1, 1, device);
+  bench.latency("16 MiB to host data", [&] { x.into_data(); });
+  const auto data =
+      TensorData::from<float>(std::vector<float>(std::size_t{4} << 20, 1.5F), {std::int64_t{4} << 20});
+  bench.latency("16 MiB from host data", [&] {
+    const auto there = Tensor<1>::from_data(data, device);
+    device.sync();
+  });
+  bench.idle("processor time of an idle second");
+}
+
+void start() {
+  const auto begin = Clock::now();
+  const auto device = Device::cuda(0);
+  const auto a = Tensor<2>::from({{1, 2}, {3, 4}}, device), b = Tensor<2>::from({{5, 6}, {7, 8}}, device);
+  a.matmul(b).into_data();
+  const auto s = device.statistics();
+  fmt::print("first result after {:.1f} ms: {} launches, {} probes, {} compiles\n",
+             seconds_since(begin) * 1e3, s.launches, s.probe_launches, s.compiles);
 }
 
 /// 784-512-512-10, batch 256, cross entropy, Adam.
@@ -196,6 +228,7 @@ class Perceptron {
 
 int main(int argc, char** argv) {
   try {
+    if (argc > 1 && std::string_view(argv[1]) == "start") return start(), 0;
     const auto device = Device::cuda(0);
     const Bench bench(device, argc > 1 ? argv[1] : "");
     manual_seed(1);

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""strata and PyTorch on one GPU, row by row: compare.py <bench_gpu> [filter]
+"""strata and PyTorch on one GPU, row by row: compare.py <bench_gpu> [filter]; "start" times processes
 
 Needs PyTorch. Both sides are timed alike: calls queued one behind the other up to a sync, median of seven rounds; rows named "call"
 and "to host data" as they say. Bandwidth is bytes that must move at least once, as a share of a device-to-device copy.
 """
+import os
 import subprocess
 import sys
+import tempfile
 import time
 
 import torch
@@ -56,6 +58,40 @@ def latency(call):
     return median(rounds) * 1e6
 
 
+def idle():
+    torch.cuda.synchronize()
+    time.sleep(0.2)
+    start = time.process_time()
+    time.sleep(1)
+    return (time.process_time() - start) * 1e6
+
+
+CONTEXT = """
+import ctypes
+cuda, device, context = ctypes.CDLL("libcuda.so.1"), ctypes.c_int(), ctypes.c_void_p()
+assert cuda.cuInit(0) == 0 and cuda.cuDeviceGet(ctypes.byref(device), 0) == 0
+assert cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device) == 0
+"""
+
+
+def starts(program):
+    """Whole processes: one that only makes a context, and ours with an empty cache and with a full one."""
+
+    def process(command, **environment):
+        begin = time.perf_counter()
+        out = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env={**os.environ, **environment})
+        return (time.perf_counter() - begin) * 1e3, out.stdout.strip()
+
+    bare = median([process([sys.executable, "-c", "import ctypes"])[0] for _ in range(5)])
+    context = median([process([sys.executable, "-c", CONTEXT])[0] for _ in range(7)]) - bare
+    print(f"a context alone: {context:.0f} ms")
+    with tempfile.TemporaryDirectory() as cache:
+        first = process([*program, "start"], STRATA_CACHE_DIR=cache)
+        print(f"empty cache: process {first[0]:.0f} ms; {first[1]}")
+        again = sorted(process([*program, "start"], STRATA_CACHE_DIR=cache) for _ in range(7))
+        print(f"full cache: process {again[3][0]:.0f} ms; {again[3][1]}")
+
+
 def peers():
     """name -> (microseconds, bytes, operations)"""
     cuda = dict(device="cuda")
@@ -64,6 +100,11 @@ def peers():
     yield "call: matmul 2x2", lambda: call_cost(lambda: a @ b), 0, 0
     yield "call: add 2x2", lambda: call_cost(lambda: a + b), 0, 0
     yield "matmul 2x2 to host data", lambda: latency(lambda: (a @ b).cpu()), 0, 0
+    r = torch.rand(4 << 20, **cuda)
+    yield "16 MiB to host data", lambda: latency(lambda: r.cpu()), 0, 0
+    h = torch.rand(4 << 20)
+    yield "16 MiB from host data", lambda: latency(lambda: (h.cuda(), torch.cuda.synchronize())), 0, 0
+    yield "processor time of an idle second", idle, 0, 0
     v = torch.rand(64 << 20, **cuda) * 2 - 1
     yield ("chain of 8, 64M f32",
            lambda: work(lambda: (((v * 1.5 + 0.5).tanh() * v - 0.25).abs() + 1.0).sqrt() * 0.5), 8 * (64 << 20), 0)
@@ -108,6 +149,8 @@ def peers():
 
 def main():
     program, pattern = sys.argv[1].split(), sys.argv[2] if len(sys.argv) > 2 else ""
+    if pattern in ("", "start"):
+        starts(program)
     run = subprocess.run([*program, pattern], stdout=subprocess.PIPE, text=True)
     ours = dict(line.split("\t") for line in run.stdout.splitlines() if "\t" in line)
     source = torch.rand(128 << 20, device="cuda")

@@ -8,11 +8,11 @@ using namespace strata::lang;
 
 /// y = x / (1 + |x|), and its derivative times g. The lambdas run once and record; loops and ifs of C++ are
 /// decided then, for_ and if_ are of the kernel.
-const auto softsign = kernel("softsign", [](In<f32> x, Out<f32> y) {
+const auto squash = kernel("squash", [](In<f32> x, Out<f32> y) {
   const auto i = absolute_pos();
   if_(i < y.len(), [&] { y[i] = x[i] / (1 + abs(x[i])); });
 });
-const auto softsign_gradient = kernel("softsign_gradient", [](In<f32> x, In<f32> g, Out<f32> dx) {
+const auto squash_gradient = kernel("squash_gradient", [](In<f32> x, In<f32> g, Out<f32> dx) {
   const auto i = absolute_pos();
   if_(i < dx.len(), [&] {
     const Value<f32> scale = 1 + abs(x[i]);
@@ -21,9 +21,9 @@ const auto softsign_gradient = kernel("softsign_gradient", [](In<f32> x, In<f32>
 });
 
 Tensor<2> apply(const Tensor<2>& x) {
-  return custom_gradient([](const Tensor<2>& v) { return launch(softsign, v, output<2>(v.shape())); },
+  return custom_gradient([](const Tensor<2>& v) { return launch(squash, v, output<2>(v.shape())); },
                          [](const Tensor<2>& g, const Tensor<2>&, const Tensor<2>& v) {
-                           return std::tuple(launch(softsign_gradient, v, g, output<2>(v.shape())));
+                           return std::tuple(launch(squash_gradient, v, g, output<2>(v.shape())));
                          },
                          x);
 }

@@ -51,13 +51,23 @@ std::string how_on(cube::CubeBackend& device, const Operation& operation, const 
   return "kernel";
 }
 
-bool is_recorded(autodiff::Autodiff& home, const Operation& operation, const Types& types) {
+/// Whether autodiff records the operation and its gradient can be computed.
+bool has_gradient(autodiff::Autodiff& home, const Operation& operation, const Types& types) {
   std::vector<backend::ValueRef> inputs;
   for (const auto& type : types) {
     auto v = value_of(home, type);
     inputs.push_back(is_float(type.dtype) ? autodiff::track(v) : v);
   }
-  return autodiff::is_tracked(home.execute(operation, inputs)[0]);
+  const auto result = backend::execute(home, operation, inputs)[0];
+  if (!autodiff::is_tracked(result)) return false;
+  const std::vector<double> ones(static_cast<std::size_t>(result->shape.product()), 1);
+  const auto seed = TensorData::from<double>(ones, result->shape).convert(result->dtype);
+  try {
+    autodiff::backward(result, flex::instance().from_data(seed));
+  } catch (const ArgumentError&) {
+    return false;
+  }
+  return true;
 }
 
 /// The ways of all dtypes, each once.
@@ -95,7 +105,7 @@ Row row_of(const Sample& sample, const Devices& devices) {
     add_way(row.cpu, how_on(devices.cpu, operation, types));
     add_way(row.cuda, how_on(devices.cuda, operation, types));
     row.dtypes += (row.dtypes.empty() ? "" : " ") + std::string(strata::name_of(t));
-    if (is_float(t)) row.gradient = row.gradient || is_recorded(devices.gradients, operation, types);
+    if (is_float(t)) row.gradient = row.gradient || has_gradient(devices.gradients, operation, types);
   }
   return row;
 }
@@ -133,7 +143,9 @@ int ops(const Global& global) {
         "view: no element moves. expanded: into simpler operations, which fuse. host: flex's code computes "
         "it "
         "in the order of the device's launches.\n"
-        "a/b: as the dtype is. gradient none: the result is constant between jumps, or no float.\n");
+        "a/b: as the dtype is. gradient none: the result is constant between jumps, or no float; kernels of "
+        "one's own get theirs from\n"
+        "custom_gradient.\n");
   }
   return 0;
 }

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstring>
+#include <map>
 #include <new>
 
 #include "runtime/cuda/cuda_program.hpp"
@@ -104,9 +105,58 @@ void DeviceMemory::unmap(std::byte* data, std::size_t) {
   if (found != unaligned_.end()) unaligned_.erase(found);
 }
 
+class PinnedMemory::Pages final : public MemorySource {
+ public:
+  explicit Pages(std::shared_ptr<const Context> context) : context_(std::move(context)) {}
+  std::byte* map(std::size_t bytes, std::size_t alignment) override {
+    void* memory = nullptr;
+    if (context_->enter().MemHostAlloc(&memory, bytes + alignment, 0) != 0) return nullptr;
+    const auto begin = reinterpret_cast<std::uintptr_t>(memory);
+    auto* const data = reinterpret_cast<std::byte*>((begin + alignment - 1) / alignment * alignment);
+    given_[data] = {memory, data + bytes};
+    return data;
+  }
+  void unmap(std::byte* data, std::size_t) override {
+    context_->enter().MemFreeHost(given_.extract(data).mapped().memory);
+  }
+  bool hold(const std::byte* p) const {
+    const auto after = given_.upper_bound(p);
+    return after != given_.begin() && p < std::prev(after)->second.end;
+  }
+
+ private:
+  struct Given {
+    void* memory;
+    const std::byte* end;
+  };
+  const std::shared_ptr<const Context> context_;
+  std::map<const std::byte*, Given> given_;  ///< by the driver
+};
+
+PinnedMemory::PinnedMemory(std::unique_ptr<Pages> pages) : pages_(*pages), pool_(limit, std::move(pages)) {}
+std::shared_ptr<PinnedMemory> PinnedMemory::make(std::shared_ptr<const Context> context) {
+  return std::shared_ptr<PinnedMemory>(new PinnedMemory(std::make_unique<Pages>(std::move(context))));
+}
+
+bool PinnedMemory::holds(const std::byte* p) {
+  const std::lock_guard lock(mutex_);
+  return pages_.hold(p);
+}
+
+std::shared_ptr<std::byte> PinnedMemory::take(std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  const auto block = pool_.allocate(bytes);
+  if (!block.data) return nullptr;
+  return {static_cast<std::byte*>(block.data), [self = shared_from_this(), block](std::byte*) {
+            const std::lock_guard again(self->mutex_);
+            self->pool_.free(block);
+          }};
+}
+
 CudaClient::CudaClient(std::shared_ptr<const Context> context)
     : QueuedClient(properties_of(*context), context->memory_bytes(), std::make_unique<DeviceMemory>(context)),
-      context_(std::move(context)) {
+      context_(std::move(context)),
+      pinned_(PinnedMemory::make(context_)) {
   const auto& d = context_->enter();
   check(d.StreamCreate(&stream_, non_blocking_stream), "stream");
   void* memory = nullptr;
@@ -114,9 +164,10 @@ CudaClient::CudaClient(std::shared_ptr<const Context> context)
   staging_ = static_cast<std::byte*>(memory);
 }
 
-/// The driver has copied pageable memory aside when the call returns, so `data` may go.
+/// `data` may go when this returns: by then the driver has copied pageable memory aside.
 void CudaClient::upload(Buffer& buffer, const std::byte* data, std::size_t bytes) {
   check(context_->enter().MemcpyHtoDAsync(address_of(bind(buffer)), data, bytes, stream_), "write");
+  if (pinned_->holds(data)) finish();
 }
 
 void CudaClient::copy_to_host(std::byte* to, Buffer& buffer, std::size_t bytes) {
@@ -127,17 +178,22 @@ void CudaClient::copy_to_host(std::byte* to, Buffer& buffer, std::size_t bytes) 
   if (small) std::memcpy(to, staging_, bytes);
 }
 
-std::shared_ptr<const std::byte> CudaClient::download(const BufferRef& buffer) {
-  const auto bytes = buffer->bytes();
-  auto* copy = static_cast<std::byte*>(::operator new(bytes, std::align_val_t(64), std::nothrow));
-  if (!copy) {
+std::shared_ptr<std::byte> CudaClient::host_memory(std::size_t bytes) {
+  if (bytes > staging_bytes) {
+    if (auto pinned = pinned_->take(bytes)) return pinned;
+  }
+  auto* memory = static_cast<std::byte*>(::operator new(bytes, std::align_val_t(64), std::nothrow));
+  if (!memory) {
     throw OutOfMemoryError(
         fmt::format("[{}] cannot allocate {} bytes of host memory for a read", properties().device, bytes));
   }
-  std::shared_ptr<const std::byte> result(
-      copy, [](const std::byte* p) { ::operator delete(const_cast<std::byte*>(p), std::align_val_t(64)); });
-  if (bytes > 0) copy_to_host(copy, *buffer, bytes);
-  return result;
+  return {memory, [](std::byte* p) { ::operator delete(p, std::align_val_t(64)); }};
+}
+
+std::shared_ptr<const std::byte> CudaClient::download(const BufferRef& buffer) {
+  auto copy = host_memory(buffer->bytes());
+  if (buffer->bytes() > 0) copy_to_host(copy.get(), *buffer, buffer->bytes());
+  return copy;
 }
 
 void CudaClient::start(const Driver& d, const Bound& bound) {
@@ -171,24 +227,24 @@ void CudaClient::execute(const Bound& bound) {
 
 void CudaClient::execute(const HostCall& call) {
   const auto& d = context_->enter();
-  std::vector<std::vector<std::byte>> memory;
+  std::vector<std::shared_ptr<std::byte>> memory;
   std::vector<const std::byte*> inputs;
   std::vector<std::byte*> outputs;
-  memory.reserve(call.inputs.size() + call.outputs.size());
   for (const auto& buffer : call.inputs) {
-    memory.emplace_back(buffer->bytes());
-    copy_to_host(memory.back().data(), *buffer, buffer->bytes());
-    inputs.push_back(memory.back().data());
+    memory.push_back(host_memory(buffer->bytes()));
+    copy_to_host(memory.back().get(), *buffer, buffer->bytes());
+    inputs.push_back(memory.back().get());
   }
   for (const auto& buffer : call.outputs) {
-    memory.emplace_back(buffer->bytes());
-    outputs.push_back(memory.back().data());
+    memory.push_back(host_memory(buffer->bytes()));
+    outputs.push_back(memory.back().get());
   }
   call.run(inputs, outputs);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     auto& buffer = *call.outputs[i];
     check(d.MemcpyHtoDAsync(address_of(bind(buffer)), outputs[i], buffer.bytes(), stream_), "write");
   }
+  finish();  // the memory may be used again
 }
 
 std::vector<double> CudaClient::measure(const Bound& bound, int repetitions, int batch) {

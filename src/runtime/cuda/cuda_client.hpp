@@ -2,6 +2,8 @@
 /// downloads in order.
 #pragma once
 
+#include <memory>
+#include <mutex>
 #include <unordered_map>
 
 #include "runtime/cuda/driver.hpp"
@@ -43,6 +45,27 @@ class DeviceMemory final : public MemorySource {
       unaligned_;  ///< what the driver gave, where more had to be asked for
 };
 
+/// Page-locked memory of the host, to and from which the device copies at full speed. Locking pages is slow,
+/// so blocks are kept. Any thread.
+class PinnedMemory : public std::enable_shared_from_this<PinnedMemory> {
+ public:
+  static constexpr std::size_t limit = std::size_t{1} << 30;
+
+  static std::shared_ptr<PinnedMemory> make(std::shared_ptr<const Context> context);
+  /// Null where that much is not to be had: then pageable memory has to do.
+  std::shared_ptr<std::byte> take(std::size_t bytes);
+  /// Whether `p` points into this memory.
+  bool holds(const std::byte* p);
+
+ private:
+  class Pages;
+  explicit PinnedMemory(std::unique_ptr<Pages> pages);
+
+  std::mutex mutex_;
+  Pages& pages_;
+  MemoryPool pool_;
+};
+
 /// Must outlive its buffers; those of the process are never destroyed.
 class CudaClient final : public QueuedClient {
  public:
@@ -64,9 +87,12 @@ class CudaClient final : public QueuedClient {
   void start(const Driver& driver, const Bound& bound);
   /// Waits for what is queued, then for the copy.
   void copy_to_host(std::byte* to, Buffer& buffer, std::size_t bytes);
+  /// For the elements of a tensor on the host. Throws OutOfMemoryError.
+  std::shared_ptr<std::byte> host_memory(std::size_t bytes);
 
   const std::shared_ptr<const Context> context_;
   Handle stream_ = nullptr;
+  const std::shared_ptr<PinnedMemory> pinned_;
   std::byte* staging_ = nullptr;  ///< page-locked, for small reads
 };
 
