@@ -27,6 +27,8 @@ class Backend {
   /// recorded.
   virtual Values execute(const op::Operation& op, Inputs inputs) = 0;
   virtual ValueRef from_data(const TensorData& data) = 0;
+  /// A copy of `value`, which lives on another backend; null where there is none but through the host.
+  virtual ValueRef from_peer(const ValueRef& value);
   /// The elements, row-major. The future carries the error of the op that failed to make this value, if one
   /// did.
   virtual Future<TensorData> into_data(const ValueRef& value) = 0;

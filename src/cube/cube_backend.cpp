@@ -210,6 +210,12 @@ CubeRef CubeBackend::contiguous(const CubeRef& value) {
   return op::is_contiguous(value->view()) ? value : copy(*value);
 }
 
+CubeRef CubeBackend::packed(const CubeRef& value) {
+  const auto bytes = static_cast<std::size_t>(value->shape.product()) * size_of(value->dtype);
+  const bool whole = op::is_contiguous(value->view()) && (planning_ || value->buffer->bytes() == bytes);
+  return whole ? value : copy(*value);
+}
+
 CubeRef CubeBackend::copy(const CubeValue& value) {
   const auto type = backend::type_of(value);
   auto out = allocate(type);
@@ -363,13 +369,21 @@ Future<TensorData> CubeBackend::into_data(const backend::ValueRef& value) {
   auto source = cube_ref(value);
   const auto bytes = static_cast<std::size_t>(source->shape.product()) * size_of(source->dtype);
   if (bytes == 0) return make_ready_future<TensorData>(source->dtype, source->shape, TensorData::allocate(0));
-  // A client reads whole buffers: a view of a part is copied first, and no more than its elements travel.
-  const bool whole = op::is_contiguous(source->view()) && source->buffer->bytes() == bytes;
-  if (!whole) source = copy(*source);
+  source = packed(source);  // a client reads whole buffers: no more than the elements travel
   Promise<TensorData> promise;
   auto future = promise.future();
   deliver(client_.read(source->buffer), source->dtype, source->shape, std::move(promise));
   return future;
+}
+
+Future<runtime::Lent> CubeBackend::lend(const backend::ValueRef& value) {
+  return client_.lend(packed(cube_ref(value))->buffer);
+}
+
+backend::ValueRef CubeBackend::from_lent(const op::TensorType& type, runtime::Lent source) {
+  auto value = allocate(type);
+  client_.copy(value->buffer, std::move(source));
+  return value;
 }
 
 void CubeBackend::sync() { client_.sync(); }

@@ -45,6 +45,9 @@ class CubeBackend final : public backend::Backend {
   bool expands(const op::Operation& op, std::span<const op::TensorType> inputs) const;
   backend::ValueRef from_data(const TensorData& data) override;
   Future<TensorData> into_data(const backend::ValueRef& value) override;
+  /// For another client to copy from, and a copy of what another one lent.
+  Future<runtime::Lent> lend(const backend::ValueRef& value);
+  backend::ValueRef from_lent(const op::TensorType& type, runtime::Lent source);
   void sync() override;
   std::string_view name() const override { return name_; }
 
@@ -63,6 +66,8 @@ class CubeBackend final : public backend::Backend {
   CubeRef view(const CubeValue& value, const op::View& layout);
   /// `value` itself when it is row-major without gaps, else a copy that is.
   CubeRef contiguous(const CubeRef& value);
+  /// `value` itself when it is row-major and all that its buffer holds, else a copy that is.
+  CubeRef packed(const CubeRef& value);
   /// The elements of `value`, row-major, in memory that nobody else sees.
   CubeRef copy(const CubeValue& value);
   /// Queues one launch; `buffers` in the order of the kernel's global memories, to which a check adds one.

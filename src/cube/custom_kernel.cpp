@@ -10,13 +10,6 @@ namespace {
 
 using lang::detail::Role;
 
-/// The elements of `v`, row-major, in a buffer of just that size.
-CubeRef packed(CubeBackend& backend, const CubeRef& v) {
-  const auto bytes = static_cast<std::size_t>(v->shape.product()) * size_of(v->dtype);
-  const bool whole = op::is_contiguous(v->view()) && (!v->buffer || v->buffer->bytes() == bytes);
-  return whole ? v : backend.copy(*v);
-}
-
 KernelKey key_of(const lang::Kernel& kernel) {
   KernelKeyHasher h("custom kernel");
   for (auto word : kernel.signature().hash) h.add(word);
@@ -36,7 +29,7 @@ backend::Values custom_kernel(CubeBackend& backend, const op::CustomKernel& op, 
     CubeRef tensor;
     if (argument.role != Role::out) tensor = CubeRef(static_cast<CubeValue*>((input++)->get()));
     if (argument.role == Role::in) {
-      tensor = packed(backend, tensor);
+      tensor = backend.packed(tensor);
     } else {
       tensor = tensor ? backend.copy(*tensor) : backend.allocate(types[results.size()]);
       results.push_back(tensor);

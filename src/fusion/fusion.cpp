@@ -53,6 +53,23 @@ backend::ValueRef Fusion::from_data(const TensorData& data) {
   return v;
 }
 
+/// Waits until the other device has made the value, as a hop over the host would.
+backend::ValueRef Fusion::from_peer(const backend::ValueRef& value) {
+  auto* home = dynamic_cast<Fusion*>(&value->backend);
+  if (!home || value->shape.product() == 0 || !inner_.client().reaches(home->inner_.client())) return {};
+  Promise<runtime::Lent> promise;
+  auto future = promise.future();
+  FusionRef source(static_cast<FusionValue*>(value.get()));
+  home->executor_.post_quiet([home, source = std::move(source), p = std::move(promise)]() mutable {
+    home->upstream_.lend(source, std::move(p));
+  });
+  const auto lent = home->wait(std::move(future));
+  const FusionRef v(new FusionValue(*this, {value->dtype, value->shape}, op::Fill{}, {}));
+  v->stream = this_stream();
+  executor_.post([this, v, lent] { upstream_.receive(v, lent); });
+  return v;
+}
+
 Future<TensorData> Fusion::request(const backend::ValueRef& value) {
   trace::Span span("fusion", "into_data");
   Promise<TensorData> promise;

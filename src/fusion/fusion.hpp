@@ -25,6 +25,7 @@ class Fusion final : public backend::Backend {
 
   backend::Values execute(const op::Operation& op, backend::Inputs inputs) override;
   backend::ValueRef from_data(const TensorData& data) override;
+  backend::ValueRef from_peer(const backend::ValueRef& value) override;
   Future<TensorData> into_data(const backend::ValueRef& value) override;
   TensorData read(const backend::ValueRef& value) override;
   std::vector<Future<TensorData>> into_data_all(backend::Inputs values) override;

@@ -279,6 +279,25 @@ void Upstream::read(std::span<Read> reads) noexcept {
   }
 }
 
+void Upstream::lend(const FusionRef& v, Promise<runtime::Lent> result) noexcept {
+  try {
+    if (v->state == State::pending) flush(v->stream);
+    if (v->state == State::failed) return result.set_exception(v->error);
+    forward(inner_.lend(materialise(*v)), std::move(result));
+  } catch (...) {
+    result.set_exception(std::current_exception());
+  }
+}
+
+void Upstream::receive(const FusionRef& v, const runtime::Lent& source) noexcept {
+  try {
+    auto out = inner_.from_lent({v->dtype, v->shape}, source);
+    v->succeed(backend::Ref<cube::CubeValue>(static_cast<cube::CubeValue*>(out.get())));
+  } catch (...) {
+    v->fail(std::current_exception());
+  }
+}
+
 void Upstream::sync(std::uint32_t stream, Promise<void> result) noexcept {
   trace::Span span("fusion", "drain");
   try {

@@ -35,6 +35,8 @@ class Upstream {
   };
   /// Closes the blocks of all these values before the device is asked for the first.
   void read(std::span<Read> reads) noexcept;
+  void lend(const FusionRef& v, Promise<runtime::Lent> result) noexcept;
+  void receive(const FusionRef& v, const runtime::Lent& source) noexcept;
   void sync(std::uint32_t stream, Promise<void> result) noexcept;
 
  private:

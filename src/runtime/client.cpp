@@ -1,6 +1,16 @@
 #include "runtime/client.hpp"
 
+#include "base/check.hpp"
+
 namespace strata::runtime {
+
+bool Client::reaches(const Client&) const { return false; }
+Future<Lent> Client::lend(BufferRef) {
+  base::fail_check("this client lends nothing", __FILE_NAME__, __LINE__);
+}
+void Client::copy(BufferRef, Lent) {
+  base::fail_check("this client reaches no other", __FILE_NAME__, __LINE__);
+}
 
 bool Client::believed(Buffer& buffer) {
   if (buffer.doubts_) {

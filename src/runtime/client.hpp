@@ -102,6 +102,13 @@ struct HostCall {
   std::function<void(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs)> run;
 };
 
+/// A buffer that its device has finished, for the client of another one to copy from while this lives.
+struct Lent {
+  BufferRef buffer;
+  const std::byte* data = nullptr;
+  Client* owner = nullptr;
+};
+
 struct Counters {
   std::uint64_t host_calls = 0;
   std::uint64_t launches = 0, probe_launches = 0, compiles = 0, cache_hits = 0;
@@ -123,6 +130,13 @@ class Client {
   virtual void write(BufferRef buffer, std::shared_ptr<const std::byte> data, std::size_t bytes) = 0;
   /// The whole buffer. The bytes stay as they are, whatever is done to the buffer later.
   virtual Future<std::shared_ptr<const std::byte>> read(BufferRef buffer) = 0;
+  /// Whether `copy` takes what `other` lends: between devices that copy without the host. No client by
+  /// itself.
+  virtual bool reaches(const Client& other) const;
+  /// Throws the buffer's error.
+  virtual Future<Lent> lend(BufferRef buffer);
+  /// The whole of a buffer of the same size from another device.
+  virtual void copy(BufferRef buffer, Lent source);
   /// Equal kernels give the same program.
   virtual ProgramRef program(std::shared_ptr<const kernel::Kernel> ir) = 0;
   /// Compiles what is not compiled yet, several at once, on threads that end with this call. Failures stay

@@ -109,6 +109,35 @@ Future<std::shared_ptr<const std::byte>> QueuedClient::read(BufferRef buffer) {
   return future;
 }
 
+Future<Lent> QueuedClient::lend(BufferRef buffer) {
+  Promise<Lent> promise;
+  auto future = promise.future();
+  executor_->post([this, buffer = std::move(buffer), promise = std::move(promise)]() mutable {
+    try {
+      require(*buffer);
+      const auto* data = static_cast<const std::byte*>(bind(*buffer));
+      wait();
+      promise.set_value(Lent{std::move(buffer), data, this});
+    } catch (...) {
+      promise.set_exception(std::current_exception());
+    }
+  });
+  return future;
+}
+
+void QueuedClient::copy(BufferRef buffer, Lent source) {
+  STRATA_CHECK(buffer->bytes() == source.buffer->bytes() && reaches(*source.owner));
+  executor_->post([this, buffer = std::move(buffer), source = std::move(source)] {
+    trace::Span span("runtime", "copy");
+    span.field("bytes", buffer->bytes());
+    try {
+      copy_from_peer(*buffer, source);
+    } catch (...) {
+      refuse(*buffer, std::current_exception());
+    }
+  });
+}
+
 ProgramRef QueuedClient::program(std::shared_ptr<const kernel::Kernel> ir) {
   const auto hash = kernel::hash(*ir);
   const std::lock_guard lock(programs_mutex_);

@@ -22,6 +22,8 @@ class QueuedClient : public Client {
   Counters counters() const final;
   void write(BufferRef buffer, std::shared_ptr<const std::byte> data, std::size_t bytes) final;
   Future<std::shared_ptr<const std::byte>> read(BufferRef buffer) final;
+  Future<Lent> lend(BufferRef buffer) final;
+  void copy(BufferRef buffer, Lent source) final;
   ProgramRef program(std::shared_ptr<const kernel::Kernel> ir) final;
   void precompile(std::span<const ProgramRef> programs) final;
   void launch(Launch launch) final;
@@ -51,6 +53,8 @@ class QueuedClient : public Client {
 
   virtual void upload(Buffer& buffer, const std::byte* data, std::size_t bytes) = 0;
   virtual std::shared_ptr<const std::byte> download(const BufferRef& buffer) = 0;
+  /// Returns when the copy is there. `source` belongs to a client that this one reaches.
+  virtual void copy_from_peer(Buffer& buffer, const Lent& source) = 0;
   /// Starts the launch. The program is compiled.
   virtual void execute(const Bound& bound) = 0;
   /// Runs the call when everything before it is done.

@@ -29,7 +29,9 @@ ValueRef place(const ValueRef& v, const dispatch::Entry& source, const dispatch:
   if (target.inner()) {
     return static_cast<autodiff::Autodiff&>(target.backend()).lift(place(v, source, *target.inner()));
   }
-  return &source == &target ? v : target.backend().from_data(v->backend.into_data(v).get());
+  if (&source == &target) return v;
+  auto copy = target.backend().from_peer(v);
+  return copy ? copy : target.backend().from_data(v->backend.into_data(v).get());
 }
 
 }  // namespace

@@ -139,6 +139,42 @@ TEST(Fusion, StreamsOfThreadsMeetInOrder) {
   }
 }
 
+TEST(Fusion, ValuesMoveBetweenDevicesThatReachEachOther) {
+  auto& here = fused();
+  auto& there = test::make(*new runtime::cpu::CpuClient({.threads = 1}), true);
+  const auto x = put(here, {1, 2, 3, 4, 5, 6}, {2, 3});
+  const auto moved = there.from_peer(bridge::add(x, 1));  // still to be computed
+  ASSERT_TRUE(moved);
+  EXPECT_EQ(&moved->backend, &there);
+  EXPECT_EQ(get(bridge::mul(moved, 2)), (std::vector<float>{4, 6, 8, 10, 12, 14}));
+  EXPECT_EQ(get(there.from_peer(bridge::transpose(x))), (std::vector<float>{1, 4, 2, 5, 3, 6}));
+  EXPECT_EQ(get(there.from_peer(bridge::slice(x, {1, 1}, {2, 3}, {1, 1}))), (std::vector<float>{5, 6}));
+  // There and back, from two threads at once.
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 2; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 50; ++i) {
+        const auto back = here.from_peer(bridge::add(there.from_peer(bridge::add(x, i)), 1));
+        EXPECT_EQ(get(back)[5], static_cast<float>(7 + i));
+      }
+    });
+  }
+  for (auto& t : threads) t.join();
+  EXPECT_FALSE(there.from_peer(put(flex::instance(), {1}, {1}))) << "flex lends nothing";
+  EXPECT_FALSE(there.from_peer(put(here, {}, {0})));
+}
+
+TEST(Fusion, AValueThatFailedDoesNotMove) {
+  auto& client = *new runtime::cpu::CpuClient({.threads = 1});
+  auto& here = test::make(client, true);
+  auto& there = test::make(*new runtime::cpu::CpuClient({.threads = 1}), true);
+  const auto x = put(here, {1, 2}, {2});
+  client.faults().fail_next_compile("expm1_f32");
+  const auto failed = bridge::unary(UnaryKind::expm1, x);
+  EXPECT_THROW(there.from_peer(failed), CompileError);
+  EXPECT_EQ(get(there.from_peer(x)), (std::vector<float>{1, 2}));
+}
+
 TEST(Fusion, AMistakeQueuesNothing) {
   auto& b = fused();
   const auto x = put(b, {1, 2}, {2}), y = put(b, {1, 2, 3}, {3});

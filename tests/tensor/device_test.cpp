@@ -106,5 +106,21 @@ TEST(Device, MixedDevicesAreAnErrorNamingBothAndQueueNothing) {
   }
 }
 
+TEST(Device, TensorsMoveBetweenGpus) {
+  for (const char* name : {"cuda:0", "cuda:1"}) {
+    try {
+      Device::named(name);
+    } catch (const DeviceError& e) {
+      GTEST_SKIP() << e.what();
+    }
+  }
+  const auto there = Device::cuda(1);
+  const auto x = Tensor<2>::random({512, 700}, -1, 1, Device::cuda(0));
+  const auto y = x.transpose() * 2, moved = y.to_device(there);
+  EXPECT_EQ(moved.device(), there);
+  EXPECT_EQ(moved.to_vector<float>(), y.to_vector<float>());
+  EXPECT_EQ((moved + 1).to_device(Device::cuda(0)).to_vector<float>(), (y + 1).to_vector<float>());
+}
+
 }  // namespace
 }  // namespace strata

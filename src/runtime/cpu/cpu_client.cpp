@@ -27,10 +27,10 @@ void CpuClient::before_write(Buffer& buffer) {
   std::swap(taken_of(*old), taken_of(buffer));
   lent_of(buffer).reset();
   *readers = old;
-  copy(bind(buffer), data_of(*old), buffer.bytes());
+  copy_bytes(bind(buffer), data_of(*old), buffer.bytes());
 }
 
-void CpuClient::copy(void* to, const void* from, std::size_t bytes) {
+void CpuClient::copy_bytes(void* to, const void* from, std::size_t bytes) {
   const auto parts = static_cast<std::int64_t>((bytes + copy_part - 1) / copy_part);
   team_.run(parts, [&](std::int64_t begin, std::int64_t end) {
     const auto first = static_cast<std::size_t>(begin) * copy_part;
@@ -40,9 +40,13 @@ void CpuClient::copy(void* to, const void* from, std::size_t bytes) {
   });
 }
 
+void CpuClient::copy_from_peer(Buffer& buffer, const Lent& source) {
+  copy_bytes(bind(buffer), source.data, buffer.bytes());
+}
+
 void CpuClient::upload(Buffer& buffer, const std::byte* data, std::size_t bytes) {
   before_write(buffer);
-  copy(bind(buffer), data, bytes);
+  copy_bytes(bind(buffer), data, bytes);
 }
 
 std::shared_ptr<const std::byte> CpuClient::download(const BufferRef& buffer) {

@@ -20,6 +20,7 @@ class CpuClient final : public QueuedClient {
   explicit CpuClient(const Options& options = {});
   ~CpuClient() override { close(); }
 
+  bool reaches(const Client& other) const override { return dynamic_cast<const CpuClient*>(&other); }
   /// Processor time of all threads of the device, in seconds.
   double processor_seconds() const { return device_thread_seconds() + team_.processor_seconds(); }
 
@@ -29,6 +30,7 @@ class CpuClient final : public QueuedClient {
 
   void upload(Buffer& buffer, const std::byte* data, std::size_t bytes) override;
   std::shared_ptr<const std::byte> download(const BufferRef& buffer) override;
+  void copy_from_peer(Buffer& buffer, const Lent& source) override;
   void execute(const Bound& bound) override;
   void execute(const HostCall& call) override;
   std::vector<double> measure(const Bound& bound, int repetitions, int batch) override;
@@ -36,7 +38,7 @@ class CpuClient final : public QueuedClient {
   std::shared_ptr<StoredProgram> make_program(std::shared_ptr<const kernel::Kernel> ir,
                                               const kernel::Hash128& hash) override;
 
-  void copy(void* to, const void* from, std::size_t bytes);
+  void copy_bytes(void* to, const void* from, std::size_t bytes);
 
   WorkerTeam team_;
 };

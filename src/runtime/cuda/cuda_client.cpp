@@ -196,6 +196,16 @@ std::shared_ptr<const std::byte> CudaClient::download(const BufferRef& buffer) {
   return copy;
 }
 
+/// Over NVLink or PCIe where the devices see each other, else by way of the driver's own memory.
+void CudaClient::copy_from_peer(Buffer& buffer, const Lent& source) {
+  const auto& from = *static_cast<CudaClient&>(*source.owner).context_;
+  const auto at = reinterpret_cast<Address>(source.data);
+  check(context_->enter().MemcpyPeerAsync(address_of(bind(buffer)), context_->handle(), at, from.handle(),
+                                          buffer.bytes(), stream_),
+        "copy between devices");
+  finish();
+}
+
 void CudaClient::start(const Driver& d, const Bound& bound) {
   const auto& launch = bound.launch;
   const auto& ir = launch.program->ir();

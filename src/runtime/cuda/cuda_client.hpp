@@ -20,6 +20,7 @@ class Context {
   const Driver& enter() const;
   int attribute(int which) const;
 
+  Handle handle() const { return context_; }
   int ordinal() const { return ordinal_; }
   /// 90 for compute capability 9.0.
   int capability() const;
@@ -72,9 +73,12 @@ class CudaClient final : public QueuedClient {
   explicit CudaClient(int ordinal) : CudaClient(std::make_shared<const Context>(ordinal)) {}
   ~CudaClient() override { close(); }
 
+  bool reaches(const Client& other) const override { return dynamic_cast<const CudaClient*>(&other); }
+
  private:
   void upload(Buffer& buffer, const std::byte* data, std::size_t bytes) override;
   std::shared_ptr<const std::byte> download(const BufferRef& buffer) override;
+  void copy_from_peer(Buffer& buffer, const Lent& source) override;
   void execute(const Bound& bound) override;
   void execute(const HostCall& call) override;
   std::vector<double> measure(const Bound& bound, int repetitions, int batch) override;

@@ -29,6 +29,8 @@ struct Driver {
   Result (*MemFreeHost)(void* memory);
   Result (*MemcpyHtoDAsync)(Address to, const void* from, std::size_t bytes, Handle stream);
   Result (*MemcpyDtoHAsync)(void* to, Address from, std::size_t bytes, Handle stream);
+  Result (*MemcpyPeerAsync)(Address to, Handle to_context, Address from, Handle from_context,
+                            std::size_t bytes, Handle stream);
   Result (*StreamCreate)(Handle* stream, unsigned flags);
   Result (*StreamSynchronize)(Handle stream);
   Result (*EventCreate)(Handle* event, unsigned flags);

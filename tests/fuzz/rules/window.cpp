@@ -134,7 +134,7 @@ Family family(Of<op::Pool>) {
   return make_family("pool", 4, choose_pool, pool_errors, pool_literal, keep_size<op::Pool>);
 }
 Family family(Of<op::ArgPool>) {
-  return make_family("arg_pool", 2, choose_arg_pool, arg_pool_errors, arg_pool_literal,
+  return make_family("arg_pool", 3, choose_arg_pool, arg_pool_errors, arg_pool_literal,
                      keep_size<op::ArgPool>);
 }
 
