@@ -55,19 +55,19 @@ class Bench {
     for (int i = 0; i < 7; ++i) rounds.push_back(once(n));
     print(name, median(rounds));
   }
-  /// Microseconds until a call returns, in bursts of 16 with the device idle before each.
+  /// Microseconds until a call returns, in bursts with the device idle before each.
   template <class Call>
-  void call(const std::string& name, Call&& call) const {
+  void call(const std::string& name, Call&& call, int burst = 16) const {
     if (name.find(filter_) == std::string::npos) return;
     using Result = decltype(call());
     std::vector<double> rounds;
     for (int i = 0; i < 201; ++i) {
       std::vector<Result> results;
-      results.reserve(16);
+      results.reserve(static_cast<std::size_t>(burst));
       device_.sync();
       const auto start = Clock::now();
-      for (int k = 0; k < 16; ++k) results.push_back(call());
-      rounds.push_back(seconds_since(start) / 16);
+      for (int k = 0; k < burst; ++k) results.push_back(call());
+      rounds.push_back(seconds_since(start) / burst);
     }
     print(name, median(rounds));
   }
@@ -162,6 +162,14 @@ void host(const Bench& bench, const Device& device) {
     device.sync();
   });
   bench.idle("processor time of an idle second");
+  try {
+    const auto other = Device::cuda(1);
+    bench.latency("16 MiB to another GPU", [&] {
+      const auto there = x.to_device(other);
+      other.sync();
+    });
+  } catch (const DeviceError&) {  // one GPU: no row
+  }
 }
 
 void start() {
@@ -236,10 +244,12 @@ int main(int argc, char** argv) {
     bandwidth(bench, device);
     products(bench, device);
     Perceptron perceptron(device);
-    bench.work("MLP training step", [&] {
+    const auto step = [&] {
       perceptron.step();
       return 0;
-    });
+    };
+    bench.work("MLP training step", step);
+    bench.call("call: MLP training step", step, 1);
   } catch (const DeviceError& e) {
     fmt::print(stderr, "{}\n", e.what());
     return 1;

@@ -36,13 +36,13 @@ def work(call):
     return median([once(n) for _ in range(7)]) * 1e6
 
 
-def call_cost(call):
+def call_cost(call, burst=16):
     rounds = []
     for _ in range(201):
         torch.cuda.synchronize()
         start = time.perf_counter()
-        results = [call() for _ in range(16)]
-        rounds.append((time.perf_counter() - start) / 16)
+        results = [call() for _ in range(burst)]
+        rounds.append((time.perf_counter() - start) / burst)
         del results
     return median(rounds) * 1e6
 
@@ -105,6 +105,9 @@ def peers():
     h = torch.rand(4 << 20)
     yield "16 MiB from host data", lambda: latency(lambda: (h.cuda(), torch.cuda.synchronize())), 0, 0
     yield "processor time of an idle second", idle, 0, 0
+    if torch.cuda.device_count() > 1:
+        yield ("16 MiB to another GPU",
+               lambda: latency(lambda: (r.to("cuda:1"), torch.cuda.synchronize(1))), 0, 0)
     v = torch.rand(64 << 20, **cuda) * 2 - 1
     yield ("chain of 8, 64M f32",
            lambda: work(lambda: (((v * 1.5 + 0.5).tanh() * v - 0.25).abs() + 1.0).sqrt() * 0.5), 8 * (64 << 20), 0)
@@ -145,6 +148,7 @@ def peers():
         optimizer.step()
 
     yield "MLP training step", lambda: work(step), 0, 0
+    yield "call: MLP training step", lambda: call_cost(step, 1), 0, 0
 
 
 def main():
