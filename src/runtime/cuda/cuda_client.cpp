@@ -196,9 +196,10 @@ std::shared_ptr<const std::byte> CudaClient::download(const BufferRef& buffer) {
   return copy;
 }
 
-/// Over NVLink or PCIe where the devices see each other, else by way of the driver's own memory.
+/// Over NVLink or PCIe where the devices see each other, else by way of the host in the driver's hands.
 void CudaClient::copy_from_peer(Buffer& buffer, const Lent& source) {
   const auto& from = *static_cast<CudaClient&>(*source.owner).context_;
+  if (peers_.insert(from.ordinal()).second) context_->enter().CtxEnablePeerAccess(from.handle(), 0);
   const auto at = reinterpret_cast<Address>(source.data);
   check(context_->enter().MemcpyPeerAsync(address_of(bind(buffer)), context_->handle(), at, from.handle(),
                                           buffer.bytes(), stream_),

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <mutex>
+#include <set>
 #include <unordered_map>
 
 #include "runtime/cuda/driver.hpp"
@@ -96,6 +97,7 @@ class CudaClient final : public QueuedClient {
 
   const std::shared_ptr<const Context> context_;
   Handle stream_ = nullptr;
+  std::set<int> peers_;  ///< devices whose memory this one was asked to see
   const std::shared_ptr<PinnedMemory> pinned_;
   std::byte* staging_ = nullptr;  ///< page-locked, for small reads
 };

@@ -42,6 +42,7 @@ Loaded load() {
   find(f.MemFreeHost, "cuMemFreeHost");
   find(f.MemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2");
   find(f.MemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2");
+  find(f.CtxEnablePeerAccess, "cuCtxEnablePeerAccess");
   find(f.MemcpyPeerAsync, "cuMemcpyPeerAsync");
   find(f.StreamCreate, "cuStreamCreate");
   find(f.StreamSynchronize, "cuStreamSynchronize");

@@ -23,6 +23,7 @@ struct Driver {
   Result (*DeviceTotalMem)(std::size_t* bytes, int device);
   Result (*DevicePrimaryCtxRetain)(Handle* context, int device);
   Result (*CtxSetCurrent)(Handle context);
+  Result (*CtxEnablePeerAccess)(Handle peer, unsigned flags);
   Result (*MemAlloc)(Address* address, std::size_t bytes);
   Result (*MemFree)(Address address);
   Result (*MemHostAlloc)(void** memory, std::size_t bytes, unsigned flags);
