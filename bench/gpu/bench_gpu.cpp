@@ -148,6 +148,26 @@ void products(const Bench& bench, const Device& device) {
   }
 }
 
+void inexact_products(const Bench& bench, const Device& device) {
+  for (const auto precision : {Precision::tf32, Precision::split}) {
+    const auto product = [&](const Shape& a, const Shape& b, const std::string& label) {
+      const auto x = Tensor<2>::random(a, -1, 1, device), y = Tensor<2>::random(b, -1, 1, device);
+      bench.work(fmt::format("matmul {} {}", name_of(precision), label),
+                 [&] { return matmul(x, y, precision); });
+    };
+    for (std::int64_t n : {512, 1024, 2048, 4096, 8192}) product({n, n}, {n, n}, fmt::format("{}", n));
+    product({64, 4096}, {4096, 14336}, "64x4096x14336");
+    product({333, 777}, {777, 555}, "333x777x555");
+    const auto x = Tensor<2>::random({4096, 4096}, -1, 1, device),
+               weight = Tensor<2>::random({4096, 4096}, -1, 1, device).transpose(),
+               bias = Tensor<2>::random({1, 4096}, -1, 1, device);
+    bench.work(fmt::format("matmul {} 4096 nt", name_of(precision)),
+               [&] { return matmul(x, weight, precision); });
+    bench.work(fmt::format("matmul {} 4096 + bias, relu", name_of(precision)),
+               [&] { return (matmul(x, weight, precision) + bias).relu(); });
+  }
+}
+
 void host(const Bench& bench, const Device& device) {
   const auto a = Tensor<2>::from({{1, 2}, {3, 4}}, device), b = Tensor<2>::from({{5, 6}, {7, 8}}, device);
   bench.call("call: matmul 2x2", [&] { return a.matmul(b); });
@@ -243,6 +263,7 @@ int main(int argc, char** argv) {
     host(bench, device);
     bandwidth(bench, device);
     products(bench, device);
+    inexact_products(bench, device);
     Perceptron perceptron(device);
     const auto step = [&] {
       perceptron.step();

@@ -135,6 +135,19 @@ def peers():
             v = (torch.rand(1, 4096, **cuda) * 2 - 1).to(dtype)
             weight = (torch.rand(4096, 4096, **cuda) * 2 - 1).to(dtype)
             yield f"matmul {name} 1x4096x4096 nt", lambda: work(lambda: v @ weight.t()), 0, 2.0 * 4096 * 4096
+    # cuBLAS has no split: its rows stand against exact f32, as those of tf32 stand against tf32.
+    for name in ("tf32", "split"):
+        torch.backends.cuda.matmul.allow_tf32 = name == "tf32"
+        for m, k, n in [(n, n, n) for n in (512, 1024, 2048, 4096, 8192)] + [(64, 4096, 14336), (333, 777, 555)]:
+            p, q = torch.rand(m, k, **cuda) * 2 - 1, torch.rand(k, n, **cuda) * 2 - 1
+            label = f"{n}" if m == k == n else f"{m}x{k}x{n}"
+            yield f"matmul {name} {label}", lambda: work(lambda: p @ q), 0, 2.0 * m * n * k
+        p, q = torch.rand(4096, 4096, **cuda) * 2 - 1, torch.rand(4096, 4096, **cuda) * 2 - 1
+        offset = torch.rand(4096, **cuda)
+        yield f"matmul {name} 4096 nt", lambda: work(lambda: p @ q.t()), 0, 2.0 * 4096**3
+        yield (f"matmul {name} 4096 + bias, relu", lambda: work(lambda: torch.relu(torch.addmm(offset, p, q.t()))), 0,
+               2.0 * 4096**3)
+    torch.backends.cuda.matmul.allow_tf32 = False
     layers = []
     for i, o in ((784, 512), (512, 512), (512, 10)):
         layers += [torch.nn.Linear(i, o), torch.nn.ReLU()]

@@ -5,11 +5,18 @@
 
 #include "strata/detail/functional.hpp"
 #include "strata/detail/functions.hpp"
+#include "strata/precision.hpp"
 #include "strata/statistics.hpp"
 #include "strata/tensor.hpp"
 
 namespace strata::inline v0 {
 
+/// [.., m, k] x [.., k, n] -> [.., m, n] in this precision, whatever scope holds.
+template <int D, int E, class Kind>
+auto matmul(const Tensor<D, Kind>& a, const Tensor<E, Kind>& b, Precision precision) {
+  const MatmulPrecision scope(precision);
+  return a.matmul(b);
+}
 /// Einstein summation: `einsum<2>("ij,jk->ik", a, b)`. Letters name axes; those missing on the right are
 /// summed.
 template <int R, int... D, class Kind>

@@ -16,6 +16,7 @@
 #include "strata/linalg.hpp"
 #include "strata/loss.hpp"
 #include "strata/npy.hpp"
+#include "strata/precision.hpp"
 #include "strata/products.hpp"
 #include "strata/quantize.hpp"
 #include "strata/random.hpp"

@@ -18,17 +18,20 @@ Saves saves(const op::Matmul&, InputSet tracked) {
 }
 
 // c = a b: da = dc b^T, db = a^T dc, summed over the batch axes along which an operand was broadcast.
-void differentiate(const op::Matmul&, Step& step) {
+void differentiate(const op::Matmul& op, Step& step) {
+  const auto product = [&](const ValueRef& a, const ValueRef& b) {
+    return bridge::matmul(a, b, op.precision);
+  };
   const auto& dc = step.gradient();
-  if (step.needs(0)) step.give_broadcast(0, bridge::matmul(dc, bridge::transpose(step.input(1))));
+  if (step.needs(0)) step.give_broadcast(0, product(dc, bridge::transpose(step.input(1))));
   if (!step.needs(1)) return;
   const auto a = step.input(0);
   if (step.input_type(1).shape.rank() == 2 && dc->shape.rank() > 2) {
     // One matrix for a whole batch, as in a linear layer: the batch joins the rows and the sum happens in the
     // product.
-    step.give(1, bridge::matmul(bridge::transpose(as_matrix(a)), as_matrix(dc)));
+    step.give(1, product(bridge::transpose(as_matrix(a)), as_matrix(dc)));
   } else {
-    step.give_broadcast(1, bridge::matmul(bridge::transpose(a), dc));
+    step.give_broadcast(1, product(bridge::transpose(a), dc));
   }
 }
 

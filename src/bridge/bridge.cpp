@@ -52,7 +52,9 @@ ValueRef where(const ValueRef& condition, const ValueRef& if_true, const ValueRe
 }
 ValueRef cast(const ValueRef& x, DType dtype) { return x->dtype == dtype ? x : run1(op::Cast{dtype}, x); }
 
-ValueRef matmul(const ValueRef& a, const ValueRef& b) { return run(op::Matmul{}, {a, b}); }
+ValueRef matmul(const ValueRef& a, const ValueRef& b, Precision precision) {
+  return run(op::Matmul{a->dtype == DType::f32 ? precision : Precision::exact}, {a, b});
+}
 ValueRef reduce(ReduceKind kind, const ValueRef& x, const Axes& axes, bool keep_dims) {
   // Of bools they are any and all, which have a value over nothing.
   const bool any = kind == ReduceKind::max, all = kind == ReduceKind::min;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backend/backend.hpp"
+#include "strata/precision.hpp"
 
 namespace strata::bridge {
 
@@ -36,7 +37,8 @@ ValueRef where(const ValueRef& condition, const ValueRef& if_true, const ValueRe
 /// Nothing is executed when x already has the dtype.
 ValueRef cast(const ValueRef& x, DType dtype);
 
-ValueRef matmul(const ValueRef& a, const ValueRef& b);
+/// `precision` is for f32.
+ValueRef matmul(const ValueRef& a, const ValueRef& b, Precision precision = MatmulPrecision::current());
 ValueRef reduce(ReduceKind kind, const ValueRef& x, const Axes& axes, bool keep_dims);
 ValueRef reduce_all(ReduceKind kind, const ValueRef& x);
 

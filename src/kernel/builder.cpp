@@ -273,8 +273,8 @@ void Buffer::prefetch(Index index, bool for_writing) const {
 }
 
 Val Buffer::load_matrix(Index row, bool transposed) const {
-  return Builder::current().emit(Opcode::load_matrix, make_type(scalar_, 8), {row.value().id},
-                                 transposed ? 1 : 0, id_);
+  return Builder::current().emit(Opcode::load_matrix, make_type(scalar_, is_half(scalar_) ? 8 : 4),
+                                 {row.value().id}, transposed ? 1 : 0, id_);
 }
 void Buffer::copy_async(Index index, const Buffer& source, Index source_index, Val condition) const {
   auto& b = Builder::current();

@@ -100,7 +100,7 @@ class Buffer {
   Val gather(Val indices, Val mask = {}) const;
   void scatter(Val indices, Val value, Val mask = {}) const;
   void prefetch(Index index, bool for_writing = false) const;
-  /// Of a shared array of halves; see Opcode::load_matrix.
+  /// Of a shared array of halves or f32; see Opcode::load_matrix.
   Val load_matrix(Index row, bool transposed) const;
   /// 16 bytes of `source`, or zeros, into this shared array; see Opcode::copy_async.
   void copy_async(Index index, const Buffer& source, Index source_index, Val condition = {}) const;

@@ -86,10 +86,12 @@ enum class Opcode : std::uint8_t {
   plane_shuffle_xor,  ///< (value, i32 mask)
   plane_reduce_add, plane_reduce_min, plane_reduce_max,
   // matrix units; lowered where the target has them, see MatrixShape
-  matrix_multiply,  ///< (a, b, c): c + a * b over the plane's fragments; imm: index into Kernel::matrix_shapes
+  matrix_multiply,  ///< (a, b, c): c + a * b over the plane's fragments; imm: index into Kernel::matrix_shapes. Operands of f32
+                ///< round to tf32: 10 bits of mantissa, ties away from zero
   load_matrix,  ///< (index), a shared memory of halves: four 8 x 8 matrices, the rows of matrix n at the indices (multiples of 8)
                 ///< of the plane's units 8 n .. 8 n + 7. Result: 8 lanes, of each matrix in turn two neighbours of row
-                ///< unit / 4 at column 2 (unit % 4); imm 1: of the matrices transposed
+                ///< unit / 4 at column 2 (unit % 4); imm 1: of the matrices transposed. Of f32: 8 x 4 matrices (indices are
+                ///< multiples of 4), 4 lanes, of each matrix row unit / 4 at column unit % 4; never transposed
   // copies past the registers; lowered where the target has them
   copy_async,   ///< (index, source index [, condition]): 16 bytes to a shared memory from the global memory imm; zeros where the
                 ///< condition is false

@@ -252,12 +252,16 @@ class Structure {
         return count(i, 0, 0);
       case Opcode::matrix_multiply:
         return matrix(i);
-      case Opcode::load_matrix:
+      case Opcode::load_matrix: {
         count(i, 1, 1);
-        require(i, is_shared(i.memory) && is_half(kernel_.memories[i.memory].scalar), "is for shared halves");
+        require(i, is_shared(i.memory), "is for shared memories");
+        const Scalar s = kernel_.memories[i.memory].scalar;
+        require(i, is_half(s) || (s == Scalar::f32 && i.immediate == 0),
+                "is for halves, and for f32 that is not transposed");
         require(i, is_index(operand(i, 0)), "the index is not i32 or i64");
-        return require(i, type(i.result) == Type{kernel_.memories[i.memory].scalar, 8},
-                       "gives 8 lanes of the memory's type");
+        return require(i, type(i.result) == Type{s, static_cast<std::uint16_t>(is_half(s) ? 8 : 4)},
+                       "gives 16 bytes of the memory's type");
+      }
       case Opcode::copy_async: {
         count(i, 2, 3);
         const auto source = static_cast<std::size_t>(i.immediate);

@@ -2,6 +2,15 @@
 
 #include <fmt/format.h>
 
+namespace strata::inline v0 {
+
+std::string_view name_of(Precision precision) {
+  constexpr std::string_view names[] = {"exact", "tf32", "split"};
+  return names[static_cast<int>(precision)];
+}
+
+}  // namespace strata::inline v0
+
 namespace strata::op {
 
 TensorTypes infer(const Matmul&, const Site& site) {

@@ -132,6 +132,10 @@ std::string to_string(const Operation& op) {
                                name_of(o.distribution), o.a, o.b, o.seed);
           },
           [](const Cast& o) { return std::string(strata::name_of(o.dtype)); },
+          [](const Matmul& o) {
+            return o.precision == Precision::exact ? std::string()
+                                                   : std::string(strata::name_of(o.precision));
+          },
           [](const Reduce& o) {
             return fmt::format("axes={}{}", o.axes.to_string(), o.keep_dims ? ", keep_dims" : "");
           },
@@ -220,7 +224,7 @@ void hash_into(base::Hasher& h, const Operation& op) {
                [&](const Compare& o) { h.add(o.kind); },
                [](const Where&) {},
                [&](const Cast& o) { h.add(o.dtype); },
-               [](const Matmul&) {},
+               [&](const Matmul& o) { h.add(o.precision); },
                [&](const Reduce& o) {
                  h.add(o.kind);
                  h.add(o.axes);

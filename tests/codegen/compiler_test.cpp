@@ -270,6 +270,28 @@ TEST(Compiler, MatrixUnitsAndCopiesPastRegisters) {
   EXPECT_THROW(compile(k, {}, Format::object), CompileError);  // this CPU has no such units
 }
 
+TEST(Compiler, MatrixUnitsRoundSinglesOncePerFragment) {
+  Builder b("singles", {32, 1, 1});
+  auto y = b.write("y", Scalar::f32);
+  auto tile = kernel::shared_array(Scalar::f32, 32 * 4);
+  const auto v = tile.load_matrix(kernel::unit_x() * 4, false);
+  const auto zero = kernel::constant(kernel::make_type(Scalar::f32, 4), 0);
+  const kernel::MatrixShape shape{16, 8, 8, Scalar::f32, Scalar::f32, Scalar::f32};
+  const auto left = kernel::shuffle(v, v, {0, 1});
+  const auto sum = kernel::matrix_multiply(shape, v, left, zero);
+  y.store(kernel::unit_x() * 4, kernel::matrix_multiply(shape, v, left, sum));
+  const auto k = b.finish();
+  const auto ptx = compile(k, {Target::Kind::ptx, 80, false, {}}, Format::ptx).code;
+  const auto count = [&](const std::string& text) {
+    int n = 0;
+    for (auto at = ptx.find(text); at != std::string::npos; at = ptx.find(text, at + 1)) ++n;
+    return n;
+  };
+  EXPECT_EQ(count("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"), 2);
+  EXPECT_EQ(count("cvt.rna.tf32.f32"), 4);
+  test::expect_assembles(k);
+}
+
 TEST(Compiler, TextFormatsShowTheKernel) {
   EXPECT_NE(compile(axpy(), {}, Format::assembly).code.find("axpy:"), std::string::npos);
   const auto before = compile(axpy(), {}, Format::llvm_ir, {.dump_llvm_before_passes = true}).code;

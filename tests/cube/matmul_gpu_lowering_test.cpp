@@ -84,6 +84,27 @@ TEST_F(MatmulGpuLowering, EveryFamilyAndDtype) {
   }
 }
 
+TEST_F(MatmulGpuLowering, SinglesByMatrixUnits) {
+  const Machine gpu{.vector_bytes = 16, .threads = 4, .vectors = false};
+  for (const auto precision : {Precision::tf32, Precision::split}) {
+    for (const bool transpose : {false, true}) {
+      for (const std::int64_t k : {64, 63}) {
+        const Shape a{512, k}, b{k, 512};
+        Product p(transpose ? transposed(DType::f32, a) : dense(DType::f32, a),
+                  transpose ? transposed(DType::f32, b) : dense(DType::f32, b));
+        const int bias = p.add_input(dense(DType::f32, {512}));
+        const int c = p.multiply(precision);
+        p.block.outputs = {p.node(op::Binary{op::BinaryKind::add}, {c, bias}, DType::f32)};
+        std::set<std::string> seen;
+        for (const auto& s : candidates(p.problem(), gpu)) {
+          if (s.uses_matrix_units() && seen.insert(s.kernel_name()).second) check(build(p.problem(), s));
+        }
+        EXPECT_FALSE(seen.empty());
+      }
+    }
+  }
+}
+
 TEST_F(MatmulGpuLowering, FewRowsAndSplitDepth) {
   const Machine gpu{.vector_bytes = 16, .threads = 100, .vectors = false};
   for (const auto t : {DType::f64, DType::f32, DType::bf16, DType::i64, DType::u8}) {

@@ -84,9 +84,9 @@ void expect_product(Product& p, const Schedule& s) {
   }
 }
 
-Product plain(Tensor a, Tensor b) {
+Product plain(Tensor a, Tensor b, Precision precision = Precision::exact) {
   Product p(std::move(a), std::move(b));
-  p.block.outputs = {p.multiply()};
+  p.block.outputs = {p.multiply(precision)};
   return p;
 }
 
@@ -339,6 +339,152 @@ TEST(MatmulKernels, MatrixUnitsMultiplyHalves) {
           if (t == DType::f16 && left != right) continue;
           check(plain(left(t, {m, k}, 1), right(t, {k, n}, 2)));
         }
+      }
+    }
+  }
+}
+
+constexpr Precision inexact[] = {Precision::tf32, Precision::split};
+
+/// Whole numbers of few bits are exact in every precision.
+TEST(MatmulKernels, MatrixUnitsMultiplySinglesOfEveryLayout) {
+  for (const auto precision : inexact) {
+    const auto check = [&](const Tensor& a, const Tensor& b) {
+      auto p = plain(a, b, precision);
+      const auto list = candidates(p.problem(), gpu);
+      const auto family = precision == Precision::tf32 ? Family::tf32 : Family::bf16x3;
+      EXPECT_EQ(list.front().family, p.problem().m > 4 ? family : Family::gemv);
+      for (const auto& s : list) expect_product(p, s);
+      for (const auto& s : schedules_of_units(p.problem(), 2)) expect_product(p, s);
+    };
+    for (const auto& [m, n, k] : std::vector<std::array<std::int64_t, 3>>{
+             {72, 80, 48}, {132, 8, 124}, {1, 200, 160}, {128, 128, 64}, {37, 61, 45}, {70, 71, 1}}) {
+      for (const auto left : layouts) {
+        for (const auto right : layouts) {
+          if (left != right && m != 72 && m != 37) continue;
+          if (m == 128 && left != in_order) continue;
+          check(left(DType::f32, {m, k}, 1), right(DType::f32, {k, n}, 2));
+          if (::testing::Test::HasFatalFailure()) return;
+        }
+      }
+    }
+    check(dense(DType::f32, {3, 40, 24}), dense(DType::f32, {3, 24, 72}));
+  }
+}
+
+TEST(MatmulKernels, OtherDtypesIgnorePrecision) {
+  for (const auto t : {DType::f64, DType::bf16, DType::i32}) {
+    const auto exact = plain(dense(t, {64, 64}), dense(t, {64, 64}));
+    for (const auto precision : inexact) {
+      const auto p = plain(dense(t, {64, 64}), dense(t, {64, 64}), precision);
+      EXPECT_EQ(candidates(p.problem(), gpu), candidates(exact.problem(), gpu));
+      EXPECT_EQ(to_string(p.problem()), to_string(exact.problem()));
+    }
+  }
+}
+
+/// Operands of 24 bits: errors are below what the precision promises, and those of tf32 are there.
+TEST(MatmulKernels, ErrorsOfMatrixUnitsFitTheirPrecision) {
+  const std::int64_t m = 40, n = 40, k = 200;
+  const auto random = [](const Shape& shape, std::uint64_t seed) {
+    auto t = dense(DType::f32, shape);
+    for (std::int64_t i = 0; i < t.elements(); ++i) {
+      seed = seed * 6364136223846793005u + 1442695040888963407u;
+      t.set(i, (static_cast<double>(seed >> 40) - 0x1p23) * std::pow(2.0, -23 + static_cast<double>(i % 13)));
+    }
+    return t;
+  };
+  const auto worst_error = [&](Precision precision) {
+    auto p = plain(random({m, k}, 1), random({k, n}, 2), precision);
+    double worst = 0;
+    auto list = candidates(p.problem(), gpu);
+    std::erase_if(list, [](const Schedule& s) { return !s.uses_matrix_units(); });
+    EXPECT_EQ(list.empty(), precision == Precision::exact);
+    if (list.empty()) list.push_back(favourite(p.problem(), gpu));
+    for (const auto& s : list) {
+      const auto out = interpreted(p, s);
+      for (std::int64_t i = 0; i < m * n; ++i) {
+        double scale = 0;
+        for (std::int64_t j = 0; j < k; ++j)
+          scale += std::abs(p.inputs[0].element(i / n * k + j) * p.inputs[1].element(j * n + i % n));
+        worst = std::max(worst, std::abs(out[0].element(i) - p.product(i)) / scale);
+      }
+    }
+    return worst;
+  };
+  const double exact = worst_error(Precision::exact), tf32 = worst_error(Precision::tf32),
+               split = worst_error(Precision::split);
+  EXPECT_LT(exact, k * 0x1p-24);
+  EXPECT_LT(tf32, 0x1p-10 + (k + 2) * 0x1p-23);
+  EXPECT_GT(tf32, 0x1p-16);
+  EXPECT_LT(split, 4 * exact);  // f32-like
+  EXPECT_LT(split, 0x1p-18);
+}
+
+TEST(MatmulKernels, SinglesRoundToTenBitsWithTiesAwayFromZero) {
+  auto a = dense(DType::f32, {32, 8}), b = dense(DType::f32, {8, 64});
+  for (std::int64_t i = 0; i < b.elements(); ++i) b.set(i, i % 65 == 0 ? 1 : 0);  // the identity
+  const std::pair<float, float> cases[] = {{1 + 0x1p-11f, 1 + 0x1p-10f},
+                                           {1 + 0x1p-11f - 0x1p-23f, 1},
+                                           {-1 - 0x1p-11f, -1 - 0x1p-10f},
+                                           {1 + 3 * 0x1p-11f, 1 + 2 * 0x1p-10f},
+                                           {0x1p-20f * (1 + 0x1p-9f), 0x1p-20f * (1 + 0x1p-9f)},
+                                           {0x1.93e594p+99f, 0x1.94p+99f},
+                                           {0, 0},
+                                           {-7, -7}};
+  for (std::int64_t i = 0; i < a.elements(); ++i) a.set(i, cases[i % 8].first);
+  auto p = plain(a, b, Precision::tf32);
+  for (const auto& s : candidates(p.problem(), gpu)) {
+    if (s.family != Family::tf32) continue;
+    const auto out = interpreted(p, s);
+    for (std::int64_t i = 0; i < p.space.product(); ++i)
+      ASSERT_EQ(out[0].element(i), i % 64 < 8 ? cases[i % 64].second : 0) << s.name() << " at " << i;
+  }
+}
+
+/// As in exact products for tf32, NaN for split; other rows and columns stay as they are.
+TEST(MatmulKernels, InfinitiesAndNaNsReachTheirElementsAlone) {
+  const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  for (const auto precision : inexact) {
+    auto a = dense(DType::f32, {36, 48}), b = dense(DType::f32, {48, 40});
+    for (auto* t : {&a, &b}) {
+      for (std::int64_t i = 0; i < t->elements(); ++i) t->set(i, 1.5);
+    }
+    a.set(2 * 48 + 5, inf);
+    a.set(3 * 48 + 7, nan);
+    b.set(5 * 40 + 9, 0);
+    b.set(11 * 40 + 20, -inf);
+    auto p = plain(a, b, precision);
+    for (const auto& s : candidates(p.problem(), gpu)) {
+      if (!s.uses_matrix_units()) continue;
+      const auto out = interpreted(p, s);
+      for (std::int64_t i = 0; i < p.space.product(); ++i) {
+        const double expected = p.product(i), x = out[0].element(i);
+        if (std::isnan(expected) || (precision == Precision::split && !std::isfinite(expected)))
+          ASSERT_TRUE(std::isnan(x)) << s.name() << " at " << i << ": " << x;
+        else
+          ASSERT_EQ(x, expected) << s.name() << " at " << i;
+      }
+    }
+  }
+}
+
+/// relu(a b + bias) in one kernel.
+TEST(MatmulKernels, LessExactProductsHaveEpilogues) {
+  for (const auto precision : inexact) {
+    Product p(dense(DType::f32, {70, 44}, 1), dense(DType::f32, {44, 72}, 2));
+    const int bias = p.add_input(dense(DType::f32, {72}, 3));
+    const int c = p.multiply(precision);
+    const int biased = p.node(op::Binary{op::BinaryKind::add}, {c, bias}, DType::f32);
+    p.block.outputs = {p.node(op::Unary{op::UnaryKind::abs}, {biased}, DType::f32)};
+    for (auto s : candidates(p.problem(), gpu)) {
+      for (const int splits : {1, 2}) {
+        if (!s.uses_matrix_units()) continue;
+        s.splits = splits;
+        SCOPED_TRACE(describe(p, s));
+        const auto out = interpreted(p, s);
+        for (std::int64_t i = 0; i < p.space.product(); ++i)
+          ASSERT_EQ(out[0].element(i), std::abs(p.product(i) + p.inputs[2].at(i, p.space))) << "at " << i;
       }
     }
   }

@@ -105,8 +105,8 @@ struct Product {
     return static_cast<int>(inputs.size()) - 1;
   }
   /// Call after every input was added. Returns the value number.
-  int multiply() {
-    block.nodes.push_back({op::Matmul{}, {0, 1}, {inputs[0].dtype, space}});
+  int multiply(Precision precision = Precision::exact) {
+    block.nodes.push_back({op::Matmul{precision}, {0, 1}, {inputs[0].dtype, space}});
     return block.value_count() - 1;
   }
   int node(const op::Operation& op, base::InlineVector<int, 3> operands, DType dtype) {

@@ -231,8 +231,8 @@ TEST(MatmulCompare, FindsWrongElementsAndForgivesRounding) {
   std::vector<float> reference(1000), result(1000), scale(1000, 50.f);
   for (std::size_t i = 0; i < reference.size(); ++i) reference[i] = static_cast<float>(i) * 0.1f - 50;
   const auto bytes = [](const std::vector<float>& v) { return reinterpret_cast<const std::byte*>(v.data()); };
-  const auto check = [&](bool smooth) {
-    compare({DType::f32, 512, false, smooth}, DType::f32, 1000, bytes(reference), bytes(result),
+  const auto check = [&](bool smooth, Precision precision = Precision::exact) {
+    compare({DType::f32, 512, precision, false, smooth}, DType::f32, 1000, bytes(reference), bytes(result),
             bytes(scale));
   };
   result = reference;
@@ -241,6 +241,13 @@ TEST(MatmulCompare, FindsWrongElementsAndForgivesRounding) {
   result[999] += 0.05f;
   EXPECT_THROW(check(true), RuntimeError);
   EXPECT_NO_THROW(check(false));
+  result = reference;
+  for (auto& x : result) x += 50.f * 0x1p-11f;  // of the sum of magnitudes: as large as tf32 may be off
+  EXPECT_THROW(check(true), RuntimeError);
+  EXPECT_THROW(check(true, Precision::split), RuntimeError);
+  EXPECT_NO_THROW(check(true, Precision::tf32));
+  for (auto& x : result) x += 50.f * 0x1p-9f;
+  EXPECT_THROW(check(true, Precision::tf32), RuntimeError);
   result = reference;
   result[3] = NAN;
   EXPECT_THROW(check(true), RuntimeError);
@@ -254,7 +261,8 @@ TEST(MatmulCompare, IntegersMustBeEqual) {
     return reinterpret_cast<const std::byte*>(v.data());
   };
   const auto check = [&] {
-    compare({DType::i32, 64, false, true}, DType::i32, 10, bytes(reference), bytes(result), bytes(scale));
+    compare({DType::i32, 64, Precision::exact, false, true}, DType::i32, 10, bytes(reference), bytes(result),
+            bytes(scale));
   };
   EXPECT_NO_THROW(check());
   result[9] = 8;
@@ -329,6 +337,46 @@ TEST_F(MatmulOfUnits, AnOffsetThatVectorsDoNotFitGetsAnotherKernel) {
   const auto aligned = multiply(0), shifted = multiply(1);
   EXPECT_GT(shifted, aligned);
   EXPECT_EQ(multiply(4), shifted);
+}
+
+/// 1 + 2^-12 needs more bits than tf32 has.
+TEST_F(MatmulOfUnits, PrecisionDecidesTheKernelOfTheSameShape) {
+  const std::vector<double> fine(64 * 64, 1 + 0x1p-12);
+  const auto a = units_.from_data(data(DType::f32, {64, 64}, fine));
+  const auto element = [&](Precision precision) {
+    const backend::ValueRef inputs[] = {a, a};
+    return units_.into_data(units_.execute(op::Matmul{precision}, inputs)[0]).get().to_doubles()[65];
+  };
+  const double exact = 64 * (1 + 0x1p-12) * (1 + 0x1p-12);
+  for (int call = 0; call < 4; ++call) {
+    EXPECT_EQ(element(Precision::tf32), 64);
+    EXPECT_NEAR(element(Precision::exact), exact, 64 * 64 * 0x1p-24);
+    EXPECT_NEAR(element(Precision::split), exact, 64 * 64 * 0x1p-24);
+  }
+}
+
+TEST_F(MatmulOfUnits, PrecisionIsPartOfWhatIsTuned) {
+  const auto exact = explain(units_, 64, 64, 64, DType::f32),
+             tf32 = explain(units_, 64, 64, 64, DType::f32, false, false, Precision::tf32);
+  EXPECT_EQ(exact.problem, "matmul f32 64x64x64 nn");
+  EXPECT_EQ(tf32.problem, "matmul f32 tf32 64x64x64 nn");
+  EXPECT_EQ(tf32.schedule.family, Family::tf32);
+  EXPECT_NE(exact.kernel->name, tf32.kernel->name);
+}
+
+/// A processor computes exactly.
+TEST_F(MatmulTest, PrecisionChangesNothingWithoutMatrixUnits) {
+  const auto a = backend_->from_data(random_data(DType::f32, {200, 100}, -1, 1, 1)),
+             b = backend_->from_data(random_data(DType::f32, {100, 50}, -1, 1, 2));
+  const backend::ValueRef inputs[] = {a, b};
+  const auto result = [&](Precision precision) {
+    return backend_->into_data(backend_->execute(op::Matmul{precision}, inputs)[0]).get();
+  };
+  const auto exact = result(Precision::exact).to_doubles();
+  for (const auto precision : {Precision::tf32, Precision::split}) {
+    const auto other = result(precision).to_doubles();
+    for (std::size_t i = 0; i < exact.size(); ++i) ASSERT_NEAR(other[i], exact[i], 100 * 0x1p-23);
+  }
 }
 
 TEST_F(MatmulOfUnits, PartsThatNobodyAddsFailTheCheck) {

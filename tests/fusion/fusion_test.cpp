@@ -6,6 +6,7 @@
 
 #include "bridge/bridge.hpp"
 #include "fusion/backends.hpp"
+#include "interpreted/client.hpp"
 
 namespace strata::fusion {
 namespace {
@@ -54,6 +55,25 @@ TEST(Fusion, WhatFollowsAMatmulJoinsItsKernel) {
             }),
             1u);
   EXPECT_EQ(out, std::vector<float>(64, 0.5f));
+}
+
+/// On a device whose units can be less exact: 1 + 2^-12 needs more bits than tf32 has.
+TEST(Fusion, AProductKeepsItsPrecisionInItsKernel) {
+  static auto& client = *new interpreted::Client(interpreted::gpu_properties());
+  static Fusion& lazy = test::make(client, true);
+  const auto x = put(lazy, std::vector<float>(32 * 32, 1 + 0x1p-12f), {32, 32}),
+             bias = put(lazy, std::vector<float>(32, -1), {32});
+  const auto element = [&](Precision precision) {
+    client.sync();
+    const auto before = client.counters().launches;
+    const auto y = bridge::add(bridge::matmul(x, x, precision), bias);
+    const auto all = get(y);
+    EXPECT_EQ(client.counters().launches - before, 1u);
+    return all[33];
+  };
+  EXPECT_EQ(element(Precision::tf32), 31);
+  EXPECT_GT(element(Precision::exact), 31 + 0x1p-8);
+  EXPECT_GT(element(Precision::split), 31 + 0x1p-8);
 }
 
 TEST(Fusion, ValuesStillHeldAreWrittenByTheSameLaunch) {

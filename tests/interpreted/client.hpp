@@ -103,8 +103,9 @@ class Client final : public runtime::Client {
   void help(const std::function<bool()>&) override {}
   Future<void> sync_async() override {
     Promise<void> promise;
+    auto future = promise.future();
     promise.set_value();
-    return promise.future();
+    return future;
   }
 
  private:

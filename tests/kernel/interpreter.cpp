@@ -306,16 +306,18 @@ class Machine {
 
   void load_matrix(const Instruction& i, const Mask& active) {
     const Scalar s = kernel_.memories[i.memory].scalar;
+    const std::uint32_t neighbours = is_half(s) ? 2 : 1;
     each(active, [&](std::uint32_t u) {
       const std::uint32_t first = u / 32 * 32, lane = u % 32;
       for (std::uint32_t n = 0; n < 4; ++n) {
-        for (std::uint32_t e = 0; e < 2; ++e) {
-          const std::uint32_t row = lane / 4, column = 2 * (lane % 4) + e;
+        for (std::uint32_t e = 0; e < neighbours; ++e) {
+          const std::uint32_t row = lane / 4, column = neighbours * (lane % 4) + e;
           const std::uint32_t stored_row = i.immediate ? column : row,
                               stored_column = i.immediate ? row : column;
           const auto at = static_cast<std::int64_t>(slot(i.operands[0], first + 8 * n + stored_row));
-          if (at % 8 != 0) throw std::out_of_range("interpreter: load_matrix of a row that is not aligned");
-          slot(i.result, u, 2 * n + e) = read(s, element(i, u, at + stored_column));
+          if (at % (4 * neighbours) != 0)
+            throw std::out_of_range("interpreter: load_matrix of a row that is not aligned");
+          slot(i.result, u, neighbours * n + e) = read(s, element(i, u, at + stored_column));
         }
       }
     });
@@ -323,6 +325,7 @@ class Machine {
 
   void matrix_multiply(const Instruction& i, const Mask& active) {
     const auto& shape = kernel_.matrix_shapes[static_cast<std::size_t>(i.immediate)];
+    if (shape.a == Scalar::f32) return multiply_tf32(i, active);
     if (shape.m != 16 || shape.n != 8 || shape.k != 16 || !is_half(shape.a)) undefined(i.opcode);
     visit(shape.a, [&]<class T>() {
       if constexpr (half<T>) {
@@ -342,6 +345,28 @@ class Machine {
             slot(i.result, u, l) = to_bits(sum);
           }
         });
+      }
+    });
+  }
+
+  void multiply_tf32(const Instruction& i, const Mask& active) {
+    const auto& shape = kernel_.matrix_shapes[static_cast<std::size_t>(i.immediate)];
+    if (shape.m != 16 || shape.n != 8 || shape.k != 8 || shape.b != Scalar::f32) undefined(i.opcode);
+    const auto value = [&](std::size_t n, std::uint32_t u, std::uint32_t l) {
+      auto bits = static_cast<std::uint32_t>(slot(i.operands[n], u, l));
+      if ((bits & 0x7fffffff) <= 0x7f800000) bits = (bits + 0x1000) & ~std::uint32_t{0x1fff};
+      return std::bit_cast<float>(bits);
+    };
+    each(active, [&](std::uint32_t u) {
+      const std::uint32_t first = u / 32 * 32, lane = u % 32;
+      for (std::uint32_t l = 0; l < 4; ++l) {
+        const std::uint32_t row = lane / 4 + l / 2 * 8, column = 2 * (lane % 4) + l % 2;
+        float sum = from_bits<float>(slot(i.operands[2], u, l));
+        for (std::uint32_t k = 0; k < 8; ++k) {
+          sum += value(0, first + row % 8 * 4 + k % 4, row / 8 + k / 4 * 2) *
+                 value(1, first + column * 4 + k % 4, k / 4);
+        }
+        slot(i.result, u, l) = to_bits(sum);
       }
     });
   }

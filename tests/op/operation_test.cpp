@@ -134,6 +134,8 @@ TEST(Hash, SeesEveryField) {
                                    Cast{DType::f32},
                                    Cast{DType::f16},
                                    Matmul{},
+                                   Matmul{Precision::tf32},
+                                   Matmul{Precision::split},
                                    Reduce{ReduceKind::sum, {0}, false},
                                    Reduce{ReduceKind::sum, {0}, true},
                                    Reduce{ReduceKind::sum, {1}, false},
@@ -164,6 +166,8 @@ TEST(Print, NamesFamilyAndAttributes) {
   EXPECT_EQ(to_string(Slice{{0, 1}, {2, 3}, {1, 1}}), "slice(start=[0, 1], stop=[2, 3], step=[1, 1])");
   EXPECT_EQ(to_string(Reduce{ReduceKind::sum, {1}, true}), "reduce_sum(axes=[1], keep_dims)");
   EXPECT_EQ(to_string(Matmul{}), "matmul");
+  EXPECT_EQ(to_string(Matmul{Precision::tf32}), "matmul(tf32)");
+  EXPECT_EQ(to_string(Matmul{Precision::split}), "matmul(split)");
 }
 
 /// Element `index` (row-major) of a view over 0, 1, 2 ...

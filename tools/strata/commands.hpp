@@ -30,7 +30,7 @@ struct TraceOptions {
 int trace(const Global&, const TraceOptions&);
 
 struct ExplainOptions {
-  std::string op = "matmul", shape, device = "cpu", dtype = "f32", show;
+  std::string op = "matmul", shape, device = "cpu", dtype = "f32", precision = "exact", show;
 };
 int explain(const Global&, const ExplainOptions&);
 

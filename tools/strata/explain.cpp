@@ -34,6 +34,13 @@ const Sample& sample_named(const std::vector<Sample>& all, const std::string& na
   throw ArgumentError(fmt::format("there is no operation \"{}\"; `strata ops` lists them", name));
 }
 
+Precision parse_precision(std::string_view name) {
+  for (const auto p : {Precision::tf32, Precision::split}) {
+    if (name == name_of(p)) return p;
+  }
+  return Precision::exact;
+}
+
 /// The client under the device's layers; null on flex.
 runtime::Client* client_of(const Device& device) {
   const auto* entry = &device.entry();
@@ -115,7 +122,7 @@ int explain(const Global& global, const ExplainOptions& options) {
   cube::matmul::Explanation e;
   {
     const Progress progress("tuning");
-    e = cube::matmul::explain(backend, m, n, k, dtype);
+    e = cube::matmul::explain(backend, m, n, k, dtype, false, false, parse_precision(options.precision));
   }
   const auto& r = e.record;
   const std::string code = options.show.empty() ? "" : code_of(*e.kernel, options.show);

@@ -52,6 +52,9 @@ int main(int argc, char** argv) {
   explain_command->add_option("shape", explained.shape, "MxNxK, for matmul: tuned for this product");
   explain_command->add_option("--device", explained.device, "device name")->capture_default_str();
   explain_command->add_option("--dtype", explained.dtype, "element type")->capture_default_str();
+  explain_command->add_option("--precision", explained.precision, "of a product of f32: exact, tf32 or split")
+      ->check(CLI::IsMember({"exact", "tf32", "split"}))
+      ->capture_default_str();
   explain_command->add_option("--show", explained.show, "also print: ir, llvm, asm or ptx")
       ->check(CLI::IsMember({"ir", "llvm", "asm", "ptx"}));
   explain_command->callback(run([&] { return explain(global, explained); }));

@@ -49,6 +49,7 @@ class Lowering {
   virtual Value* approximate(kernel::Opcode op, Value* a);  ///< exp2_fast, recip_fast
   virtual Value* widen_f16(Value* bits);                    ///< i16 to float
   virtual Value* narrow_f16(Value* x);                      ///< float to i16, nearest even
+  virtual Value* narrow_bf16(Value* x);                     ///< as above
   virtual Value* scale_exponent(Value* x, Value* n);
   virtual bool has_prefetch() const = 0;
   /// Whether a vector may be loaded from any element's address at once.
@@ -94,7 +95,6 @@ class Lowering {
   Value* float_to_int(Value* x, kernel::Scalar to);
   Value* widen(Value* bits, kernel::Scalar half);  ///< half to float
   Value* narrow(Value* x, kernel::Scalar half);    ///< float to half
-  Value* narrow_bf16(Value* x);
 
   // vectors
   Value* vector(const kernel::Instruction& i);

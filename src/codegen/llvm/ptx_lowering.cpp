@@ -173,6 +173,22 @@ class PtxLowering final : public Lowering {
     auto* half = builder_.CreateFPTrunc(x, like(x, builder_.getHalfTy()));
     return builder_.CreateBitCast(half, like(x, builder_.getInt16Ty()));
   }
+  /// Two at a time.
+  Value* narrow_bf16(Value* x) override {
+    const unsigned n = lanes_of(x);
+    const auto lane = [&](unsigned l) { return n > 1 ? builder_.CreateExtractElement(x, l) : x; };
+    auto* bits = builder_.getInt16Ty();
+    if (n == 1) return builder_.CreateBitCast(call(llvm::Intrinsic::nvvm_f2bf16_rn, {x}), bits);
+    Value* r = llvm::PoisonValue::get(like(x, bits));
+    for (unsigned l = 0; l < n; l += 2) {
+      auto* upper = l + 1 < n ? lane(l + 1) : lane(l);
+      auto* pair = builder_.CreateBitCast(call(llvm::Intrinsic::nvvm_ff2bf16x2_rn, {upper, lane(l)}),
+                                          llvm::FixedVectorType::get(bits, 2));
+      for (unsigned e = 0; e < 2 && l + e < n; ++e)
+        r = builder_.CreateInsertElement(r, builder_.CreateExtractElement(pair, e), l + e);
+    }
+    return r;
+  }
 
   // --- matrices and copies past the registers
 
@@ -193,6 +209,13 @@ class PtxLowering final : public Lowering {
     auto* v = builder_.CreateBitCast(halves, t);
     std::vector<Value*> r;
     for (unsigned n = 0; n < t->getNumElements(); ++n) r.push_back(builder_.CreateExtractElement(v, n));
+    return r;
+  }
+  /// Lanes of f32 in the format of tf32.
+  std::vector<Value*> rounded_words(Value* singles) {
+    std::vector<Value*> r;
+    for (unsigned n = 0; n < lanes_of(singles); ++n)
+      r.push_back(call(llvm::Intrinsic::nvvm_f2tf32_rna, {builder_.CreateExtractElement(singles, n)}));
     return r;
   }
   Value* shared_address(kernel::MemoryId m, Value* index) {
@@ -242,20 +265,28 @@ class PtxLowering final : public Lowering {
   }
   Value* multiply(const kernel::Instruction& i) {
     const auto& s = kernel_.matrix_shapes[static_cast<std::size_t>(i.immediate)];
-    const bool known = s.m == 16 && s.n == 8 && s.k == 16 && kernel::is_half(s.a) && s.a == s.b &&
-                       s.c == Scalar::f32 && lanes_of(operand(i, 0)) == 8 && lanes_of(operand(i, 1)) == 4 &&
-                       lanes_of(operand(i, 2)) == 4;
-    if (!known) fail(i, "this shape has no instruction: m16n8k16 of halves with f32 sums has");
-    std::vector<Value*> operands = words(operand(i, 0));
-    for (auto* w : words(operand(i, 1))) operands.push_back(w);
+    const bool halves = kernel::is_half(s.a);
+    const unsigned lanes = halves ? 4 : 2;  // of b
+    const bool known = s.m == 16 && s.n == 8 && s.k == (halves ? 16 : 8) && (halves || s.a == Scalar::f32) &&
+                       s.a == s.b && s.c == Scalar::f32 && lanes_of(operand(i, 0)) == 2 * lanes &&
+                       lanes_of(operand(i, 1)) == lanes && lanes_of(operand(i, 2)) == 4;
+    if (!known)
+      fail(i, "this shape has no instruction: m16n8k16 of halves and m16n8k8 of f32 with f32 sums have");
+    std::vector<Value*> operands;
+    for (std::size_t n = 0; n < 2; ++n) {
+      for (auto* w : halves ? words(operand(i, n)) : rounded_words(operand(i, n))) operands.push_back(w);
+    }
     for (unsigned n = 0; n < 4; ++n) operands.push_back(builder_.CreateExtractElement(operand(i, 2), n));
     auto* f = builder_.getFloatTy();
-    auto* sums = assembly(llvm::StructType::get(f, f, f, f),
-                          s.a == Scalar::bf16 ? "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {$0, "
-                                                "$1, $2, $3}, {$4, $5, $6, $7}, {$8, $9}, {$0, $1, $2, $3};"
-                                              : "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {$0, $1, "
-                                                "$2, $3}, {$4, $5, $6, $7}, {$8, $9}, {$0, $1, $2, $3};",
-                          "=f,=f,=f,=f,r,r,r,r,r,r,0,1,2,3", operands, false);
+    auto* sums =
+        assembly(llvm::StructType::get(f, f, f, f),
+                 s.a == Scalar::f32    ? "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {$0, $1, "
+                                         "$2, $3}, {$4, $5, $6, $7}, {$8, $9}, {$0, $1, $2, $3};"
+                 : s.a == Scalar::bf16 ? "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {$0, "
+                                         "$1, $2, $3}, {$4, $5, $6, $7}, {$8, $9}, {$0, $1, $2, $3};"
+                                       : "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {$0, $1, "
+                                         "$2, $3}, {$4, $5, $6, $7}, {$8, $9}, {$0, $1, $2, $3};",
+                 "=f,=f,=f,=f,r,r,r,r,r,r,0,1,2,3", operands, false);
     Value* v = llvm::PoisonValue::get(llvm::FixedVectorType::get(f, 4));
     for (unsigned n = 0; n < 4; ++n)
       v = builder_.CreateInsertElement(v, builder_.CreateExtractValue(sums, n), n);

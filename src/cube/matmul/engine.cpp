@@ -29,6 +29,7 @@ Machine machine_of(const runtime::DeviceProperties& d) {
 KernelKey key_of(const Problem& p) {
   KernelKeyHasher h("matmul");
   hash_into(h, p, true);
+  h.add(p.precision);
   // Offsets are arguments, but whether vectors may begin there is not.
   const auto vector = static_cast<std::int64_t>(16 / size_of(p.dtype));
   for (const auto* w : {&p.a, &p.b}) h.add(w->offset % vector == 0);
@@ -38,6 +39,7 @@ KernelKey key_of(const Problem& p) {
 KernelKey class_of(const Problem& p) {
   KernelKeyHasher h("matmul_class");
   hash_into(h, p, false);
+  h.add(p.precision);
   for (const auto extent : {p.m, p.n, p.k, p.batches()})
     h.add(std::bit_width(static_cast<std::uint64_t>(extent)));
   return h.key();

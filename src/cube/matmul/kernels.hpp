@@ -15,6 +15,7 @@ kernel::Kernel build_naive(const Problem& problem, const Schedule& schedule);
 kernel::Kernel build_blocked(const Problem& problem, const Schedule& schedule);
 kernel::Kernel build_simt(const Problem& problem, const Schedule& schedule);
 kernel::Kernel build_mma(const Problem& problem, const Schedule& schedule);
+kernel::Kernel build_mma_f32(const Problem& problem, const Schedule& schedule);
 kernel::Kernel build_dot(const Problem& problem, const Schedule& schedule);
 kernel::Kernel build_gemv(const Problem& problem, const Schedule& schedule);
 

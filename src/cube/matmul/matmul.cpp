@@ -40,10 +40,10 @@ std::vector<backend::ValueRef> execute(CubeBackend& backend, const Block& block,
 }
 
 Explanation explain(CubeBackend& backend, std::int64_t m, std::int64_t n, std::int64_t k, DType dtype,
-                    bool transpose_a, bool transpose_b) {
+                    bool transpose_a, bool transpose_b, Precision precision) {
   Block block;
   block.inputs = {{dtype, {m, k}}, {dtype, {k, n}}};
-  block.nodes.push_back({op::Matmul{}, {0, 1}, {dtype, {m, n}}});
+  block.nodes.push_back({op::Matmul{precision}, {0, 1}, {dtype, {m, n}}});
   block.outputs = {2};
   const auto view = [](std::int64_t rows, std::int64_t cols, bool transposed) {
     return op::View{{rows, cols}, transposed ? Strides{1, rows} : Strides{cols, 1}, 0};

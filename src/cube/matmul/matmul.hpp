@@ -37,6 +37,7 @@ struct Explanation {
 /// Which kernel serves [m, k] x [k, n] and why; tunes it when that has not happened yet and the settings
 /// allow it. A transposed operand is one whose rows and columns are exchanged in memory.
 Explanation explain(CubeBackend& backend, std::int64_t m, std::int64_t n, std::int64_t k, DType dtype,
-                    bool transpose_a = false, bool transpose_b = false);
+                    bool transpose_a = false, bool transpose_b = false,
+                    Precision precision = Precision::exact);
 
 }  // namespace strata::cube::matmul

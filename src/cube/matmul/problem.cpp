@@ -129,6 +129,7 @@ Problem describe(const Block& block, std::span<const op::View> views) {
   const Shape& space = product.type.shape;
   const int rank = space.rank();
   p.dtype = product.type.dtype;
+  if (p.dtype == DType::f32) p.precision = std::get<op::Matmul>(product.op).precision;
   p.m = space[rank - 2];
   p.n = space[rank - 1];
   p.k = views[static_cast<std::size_t>(lhs)].shape.back();
@@ -224,8 +225,10 @@ void hash_into(KernelKeyHasher& h, const Problem& p, bool exact) {
 }
 
 std::string to_string(const Problem& p) {
-  std::string text = fmt::format("matmul {} {}x{}x{} {}{}", name_of(p.dtype), p.m, p.k, p.n, layout_name(p.a),
-                                 layout_name(p.b));
+  const auto precision =
+      p.precision == Precision::exact ? std::string() : fmt::format(" {}", name_of(p.precision));
+  std::string text = fmt::format("matmul {}{} {}x{}x{} {}{}", name_of(p.dtype), precision, p.m, p.k, p.n,
+                                 layout_name(p.a), layout_name(p.b));
   if (!p.batch.empty()) text += fmt::format(" batch {}", p.batch.to_string());
   if (p.has_epilogue()) {
     KernelKeyHasher h("epilogue");

@@ -28,6 +28,7 @@ struct Extra {
 struct Problem {
   const Block* block = nullptr;  ///< outlives the problem
   DType dtype{};
+  Precision precision = Precision::exact;  ///< that is asked for at least; of f32 only
   std::int64_t m = 0, n = 0, k = 0;
   Shape batch;  ///< merged as far as all operands allow, and into m where b does not depend on it
   int a_value = 0, b_value = 1;  ///< numbers of the operands in the block
@@ -53,11 +54,11 @@ kernel::Scalar accumulator(DType t);
 /// Which output can hold partial sums between blocks of k, or -1.
 int partial_output(const Problem& p);
 
-/// Everything that changes the code of a kernel with constant extents and strides; `exact` false leaves out
-/// what a kernel for any shape takes as arguments.
+/// Everything but its schedule that changes the code of a kernel with constant extents and strides; `exact`
+/// false leaves out what a kernel for any shape takes as arguments.
 void hash_into(KernelKeyHasher& h, const Problem& p, bool exact);
 
-/// "f32 1024x1024x1024 b8 nt relu(add)": for people and as the key of tuning.
+/// "matmul f32 tf32 1024x1024x1024 nt batch [8] then add #1a2b3c4d": for people and as the key of tuning.
 std::string to_string(const Problem& p);
 
 }  // namespace strata::cube::matmul

@@ -14,7 +14,8 @@ constexpr std::int64_t round_up(std::int64_t x, std::int64_t to) { return (x + t
 }  // namespace
 
 std::string_view name_of(Family family) {
-  constexpr std::string_view names[] = {"naive", "tiled", "packed", "lean", "simt", "mma", "dot", "gemv"};
+  constexpr std::string_view names[] = {"naive", "tiled", "packed", "lean", "simt",
+                                        "mma",   "tf32",  "bf16x3", "dot",  "gemv"};
   return names[static_cast<int>(family)];
 }
 
@@ -114,6 +115,9 @@ kernel::Kernel build(const Problem& p, const Schedule& s) {
       return build_simt(p, s);
     case Family::mma:
       return build_mma(p, s);
+    case Family::tf32:
+    case Family::bf16x3:
+      return build_mma_f32(p, s);
     case Family::gemv:
       return build_gemv(p, s);
     case Family::tiled:

@@ -15,6 +15,8 @@ enum class Family : std::uint8_t {
   lean,    ///< packed, one tile shape, any shape at run time
   simt,    ///< panels in shared arrays, register tiles of many units; any shape at run time
   mma,     ///< as simt, by matrix units on halves
+  tf32,    ///< as mma, on f32 rounded to tf32
+  bf16x3,  ///< as mma, on f32 cut into three bf16 each
   dot,     ///< vectors along k, for few rows and a b whose columns are contiguous; constant shape
   gemv,    ///< few rows times a large b by many units that divide k; any shape at run time
 };
@@ -33,7 +35,8 @@ struct Schedule {
   std::int64_t mc = 0;  ///< block of rows; 0: all
   std::int64_t nc = 0;  ///< block of columns; 0: all
   bool pack_a = false, pack_b = false;
-  int prefetch = 0;  ///< steps of k ahead that b is prefetched; 0: not. mma: blocks of k in shared arrays
+  int prefetch =
+      0;  ///< steps of k ahead that b is prefetched; 0: not. Matrix units: blocks of k in shared arrays
   bool non_temporal = false;  ///< stores past the caches
   int splits = 1;             ///< cubes a product, or with tiles each tile, is divided among
   bool split_rows = false;    ///< divided along m, else along n; with tiles always along k
@@ -44,7 +47,10 @@ struct Schedule {
   bool along_k = false;  ///< gemv: vectors of b run along k
 
   /// Of mc x nc elements, one a cube, in blocks of kc steps.
-  bool has_tiles() const { return family == Family::simt || family == Family::mma || family == Family::gemv; }
+  bool has_tiles() const { return family == Family::simt || uses_matrix_units() || family == Family::gemv; }
+  bool uses_matrix_units() const {
+    return family == Family::mma || family == Family::tf32 || family == Family::bf16x3;
+  }
   int columns() const { return family == Family::dot || along_k ? vectors : lanes * vectors; }
   Sizes sizes() const {
     const bool any = family == Family::naive || family == Family::lean || has_tiles();

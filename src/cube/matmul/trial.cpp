@@ -44,6 +44,19 @@ double rounding(DType t) {
   }
 }
 
+/// Of a product of f32 to the sum of |a| |b|, beyond what f32 itself explains; see Precision.
+double inexactness(Precision precision, double terms) {
+  switch (precision) {
+    case Precision::exact:
+      return 0;
+    case Precision::tf32:
+      return 0x1p-10 + (terms + 2) * 0x1p-23;
+    case Precision::split:
+      return 0x1p-18 + terms * 0x1p-28;
+  }
+  return 0;
+}
+
 /// False when the epilogue has steps: there a small difference of the product may become a large one.
 bool is_smooth(const Block& block) {
   for (std::size_t i = 1; i < block.nodes.size(); ++i) {
@@ -214,7 +227,8 @@ void MatmulTrial::make_reference() {
 void MatmulTrial::check(std::size_t i) {
   if (!have_reference_) make_reference();
   for (const auto& l : launches_of(i)) client_.probe(l);
-  const Comparison how{problem_.dtype, problem_.k, problem_.has_epilogue(), is_smooth(*problem_.block)};
+  const Comparison how{problem_.dtype, problem_.k, problem_.precision, problem_.has_epilogue(),
+                       is_smooth(*problem_.block)};
   for (std::size_t o = 0; o < problem_.block->outputs.size(); ++o) {
     const auto rows = take_rows(o);
     compare(how, problem_.output_type(o), rows_.count * problem_.n, reference_[o].get(), rows.get(),
@@ -241,8 +255,8 @@ void compare(const Comparison& how, DType dtype, std::int64_t count, const std::
   const auto sum_type = accumulator(how.product);
   // Sums of k terms in another order differ by about sqrt(k) roundings of the terms' magnitude.
   const double terms = static_cast<double>(std::max<std::int64_t>(how.k, 1));
-  const double sums =
-      16 * rounding(dtype_of(sum_type)) * std::sqrt(terms) + (how.epilogue ? 4 * rounding(how.product) : 0);
+  const double sums = 16 * rounding(dtype_of(sum_type)) * std::sqrt(terms) +
+                      inexactness(how.precision, terms) + (how.epilogue ? 4 * rounding(how.product) : 0);
   const double last = 4 * (rounding(how.product) + rounding(dtype));
   std::int64_t wrong = 0, first = 0;
   for (std::int64_t i = 0; i < count; ++i) {

@@ -59,8 +59,9 @@ class MatmulTrial final : public tune::Trial {
 
 /// What decides how far a result may be off.
 struct Comparison {
-  DType product{};        ///< dtype of the product
-  std::int64_t k = 0;     ///< terms of a sum
+  DType product{};     ///< dtype of the product
+  std::int64_t k = 0;  ///< terms of a sum
+  Precision precision = Precision::exact;
   bool epilogue = false;  ///< something like exp may have magnified the product's error
   bool smooth =
       true;  ///< false: a few elements may differ, since a comparison or a rounding may fall either way

@@ -70,23 +70,46 @@ std::vector<Schedule> simt_schedules(const Problem& p) {
 struct MmaTile {
   int height, width, rows, columns, stages;
   int resident = 0;
+  std::int64_t depth_bytes = 64;
 };
-/// Largest first; halves only.
+/// Three stages of the largest fill the 48 KiB that a kernel has without asking. 128 x 256 was slower: one
+/// cube a multiprocessor has nothing to do while it waits.
+constexpr MmaTile tiles_of_halves[] = {
+    {128, 128, 64, 64, 3, 2}, {128, 64, 64, 32, 4}, {64, 64, 32, 32, 4}, {32, 64, 16, 32, 4}};
+constexpr MmaTile tiles_of_tf32[] = {{128, 128, 64, 64, 3, 2},
+                                     {128, 128, 64, 64, 3, 2, 128},
+                                     {128, 64, 64, 32, 4},
+                                     {64, 64, 32, 32, 4},
+                                     {32, 64, 32, 32, 4}};
+/// With 64 x 64 sums a plane every operand is cut least often, but pieces and sums fill all registers.
+constexpr MmaTile tiles_of_pieces[] = {{128, 128, 64, 64, 3, 2},
+                                       {128, 128, 64, 32, 3},
+                                       {128, 64, 64, 32, 3, 2},
+                                       {64, 64, 32, 32, 4},
+                                       {32, 64, 32, 32, 4}};
+
+/// Largest first; none where no matrix unit is precise enough.
 std::vector<Schedule> mma_schedules(const Problem& p) {
-  constexpr std::int64_t depth = 32;
   constexpr int lanes = 8;
   std::vector<Schedule> list;
-  if (p.dtype != DType::f16 && p.dtype != DType::bf16) return list;
-  // Three stages of the largest fill the 48 KiB that a kernel has without asking. 128 x 256 was slower: one
-  // cube a multiprocessor has nothing to do while it waits.
-  for (const auto& tile : {MmaTile{128, 128, 64, 64, 3, 2}, MmaTile{128, 64, 64, 32, 4},
-                           MmaTile{64, 64, 32, 32, 4}, MmaTile{32, 64, 16, 32, 4}}) {
+  Family family = Family::mma;
+  std::span<const MmaTile> tiles = tiles_of_halves;
+  if (p.precision == Precision::tf32) {
+    family = Family::tf32;
+    tiles = tiles_of_tf32;
+  } else if (p.precision == Precision::split) {
+    family = Family::bf16x3;
+    tiles = tiles_of_pieces;
+  } else if (p.dtype != DType::f16 && p.dtype != DType::bf16) {
+    return list;
+  }
+  for (const auto& tile : tiles) {
     Schedule s;
-    s.family = Family::mma;
+    s.family = family;
     s.lanes = lanes;
     s.rows = tile.rows;
     s.vectors = tile.columns / lanes;
-    s.kc = depth;
+    s.kc = tile.depth_bytes / static_cast<std::int64_t>(size_of(p.dtype));
     s.mc = tile.height;
     s.nc = tile.width;
     s.units = plane * (tile.height / tile.rows) * (tile.width / tile.columns);
@@ -221,7 +244,7 @@ Schedule favourite_of_units(const Problem& p, const Machine& machine) {
   constexpr std::int64_t short_walk = 64;  // for one unit
   if (p.flops() <= tiny_flops && p.k <= short_walk) return naive_schedule(machine);
   const auto tiles = tile_schedules(p);
-  const bool matrix_units = tiles.front().family == Family::mma;
+  const bool matrix_units = tiles.front().uses_matrix_units();
   if (p.m <= (matrix_units ? 4 : most_gemv_rows)) {
     const auto s = gemv_schedules(p, machine).front();
     // Columns that do not fill half a plane leave most of it idle.
@@ -235,7 +258,7 @@ std::vector<Schedule> candidates_of_units(const Problem& p, const Machine& machi
   const auto tiles = tile_schedules(p);
   for (const auto& s : tile_candidates(p, machine, tiles)) list.push_back(s);
   const auto& s = tiles.back();
-  if (s.family == Family::mma && !(s.vector_a && s.vector_b))
+  if (s.uses_matrix_units() && !(s.vector_a && s.vector_b))
     list.push_back(favourite_of(p, machine, simt_schedules(p)));
   return list;
 }
