@@ -19,12 +19,12 @@ enum class Precision : std::uint8_t {
   /// count as 0.
   tf32,
   /// Each operand as the sum of three bf16, of whose nine products the six largest are added, small ones
-  /// first
-  /// (Henry, Tang, Heinecke, "Leveraging the bfloat16 artificial intelligence datatype for higher-precision
-  /// computations", 2019): at most 2^-18 + k 2^-28, in practice that of `exact`. Pieces below 2^-126 may
-  /// count as 0,
-  /// which shows in operands below 2^-102. Infinities, and magnitudes from 2^128 (1 - 2^-9) on, make NaN of
-  /// the elements that they enter.
+  /// first (Henry, Tang, Heinecke, "Leveraging the bfloat16 artificial intelligence datatype for
+  /// higher-precision computations", 2019): at most 2^-18 + k 2^-28, in practice the error of `exact`.
+  ///
+  /// Pieces below 2^-126 may count as 0, which shows in operands below 2^-102.
+  /// Infinities, and magnitudes from 2^128 (1 - 2^-9) on, make NaN of the
+  /// elements that they enter.
   split,
 };
 
