@@ -366,17 +366,20 @@ TEST_F(MatmulOfUnits, PrecisionIsPartOfWhatIsTuned) {
 
 /// A processor computes exactly.
 TEST_F(MatmulTest, PrecisionChangesNothingWithoutMatrixUnits) {
-  const auto a = backend_->from_data(random_data(DType::f32, {200, 100}, -1, 1, 1)),
-             b = backend_->from_data(random_data(DType::f32, {100, 50}, -1, 1, 2));
+  const auto a = backend_->from_data(random_data(DType::f32, {200, 300}, -1, 1, 1)),
+             b = backend_->from_data(random_data(DType::f32, {300, 200}, -1, 1, 2));
   const backend::ValueRef inputs[] = {a, b};
   const auto result = [&](Precision precision) {
     return backend_->into_data(backend_->execute(op::Matmul{precision}, inputs)[0]).get();
   };
+  result(Precision::exact);
+  const auto tuned = counters();
+  EXPECT_GT(tuned.probe_launches, 0u);
   const auto exact = result(Precision::exact).to_doubles();
-  for (const auto precision : {Precision::tf32, Precision::split}) {
-    const auto other = result(precision).to_doubles();
-    for (std::size_t i = 0; i < exact.size(); ++i) ASSERT_NEAR(other[i], exact[i], 100 * 0x1p-23);
-  }
+  for (const auto precision : {Precision::tf32, Precision::split})
+    EXPECT_EQ(result(precision).to_doubles(), exact);
+  EXPECT_EQ(counters().probe_launches, tuned.probe_launches);
+  EXPECT_EQ(counters().compiles, tuned.compiles);
 }
 
 TEST_F(MatmulOfUnits, PartsThatNobodyAddsFailTheCheck) {

@@ -48,7 +48,7 @@ TEST_P(PrecisionTest, ErrorsAreBelowWhatIsPromised) {
     EXPECT_LE(split, 0x1p-20);  // of the order of exact, a quarter of what is promised
     if (!has_matrix_units()) {
       EXPECT_LE(tf32, terms * 0x1p-24);
-    } else if (m > 16) {
+    } else if (m > 16 && k % 4 == 0) {  // else an exact kernel may be as fast
       EXPECT_GT(tf32, 8 * exact) << "the switch made no difference";
     }
   }

@@ -14,10 +14,18 @@ std::vector<op::View> views_of(backend::Inputs inputs) {
   return views;
 }
 
+Problem describe_for(const Engine& engine, const Block& block, std::span<const op::View> views) {
+  auto problem = describe(block, views);
+  // Nothing there is faster for being less exact: one plan serves every precision.
+  if (engine.machine().vectors) problem.precision = Precision::exact;
+  return problem;
+}
+
 }  // namespace
 
 std::vector<backend::ValueRef> execute(CubeBackend& backend, const Block& block, backend::Inputs inputs) {
-  const auto problem = describe(block, views_of(inputs));
+  auto& engine = Engine::of(backend);
+  const auto problem = describe_for(engine, block, views_of(inputs));
   Operands operands;
   operands.buffers.reserve(inputs.size() + block.outputs.size() + 1);
   const auto bind = [&](int value) {
@@ -35,7 +43,7 @@ std::vector<backend::ValueRef> execute(CubeBackend& backend, const Block& block,
     operands.buffers.push_back(out->buffer);
     results.push_back(out);
   }
-  Engine::of(backend).run(problem, operands);
+  engine.run(problem, operands);
   return results;
 }
 
@@ -49,7 +57,8 @@ Explanation explain(CubeBackend& backend, std::int64_t m, std::int64_t n, std::i
     return op::View{{rows, cols}, transposed ? Strides{1, rows} : Strides{cols, 1}, 0};
   };
   const op::View views[] = {view(m, k, transpose_a), view(k, n, transpose_b)};
-  const auto problem = describe(block, views);
+  auto& engine = Engine::of(backend);
+  const auto problem = describe_for(engine, block, views);
   Operands operands;
   for (const auto& [rows, cols] : {std::pair{m, k}, std::pair{k, n}}) {
     // A small whole number everywhere: real work, and no rounding to argue about.
@@ -59,7 +68,7 @@ Explanation explain(CubeBackend& backend, std::int64_t m, std::int64_t n, std::i
   }
   if (problem.a_value != 0) std::swap(operands.buffers[0], operands.buffers[1]);
   operands.buffers.push_back(backend.allocate({dtype, {m, n}})->buffer);
-  auto [plan, record] = Engine::of(backend).settle(problem, operands);
+  auto [plan, record] = engine.settle(problem, operands);
   Explanation e;
   e.problem = to_string(problem);
   e.record = std::move(record);

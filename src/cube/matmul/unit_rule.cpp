@@ -78,7 +78,7 @@ constexpr MmaTile tiles_of_halves[] = {
     {128, 128, 64, 64, 3, 2}, {128, 64, 64, 32, 4}, {64, 64, 32, 32, 4}, {32, 64, 16, 32, 4}};
 constexpr MmaTile tiles_of_tf32[] = {{128, 128, 64, 64, 3, 2},
                                      {128, 128, 64, 64, 3, 2, 128},
-                                     {128, 64, 64, 32, 4},
+                                     {128, 64, 64, 32, 4, 3},
                                      {64, 64, 32, 32, 4},
                                      {32, 64, 32, 32, 4}};
 /// With 64 x 64 sums a plane every operand is cut least often, but pieces and sums fill all registers.
@@ -258,7 +258,8 @@ std::vector<Schedule> candidates_of_units(const Problem& p, const Machine& machi
   const auto tiles = tile_schedules(p);
   for (const auto& s : tile_candidates(p, machine, tiles)) list.push_back(s);
   const auto& s = tiles.back();
-  if (s.uses_matrix_units() && !(s.vector_a && s.vector_b))
+  // Without matrix units it may be as fast.
+  if (s.uses_matrix_units() && (s.family == Family::bf16x3 || !(s.vector_a && s.vector_b)))
     list.push_back(favourite_of(p, machine, simt_schedules(p)));
   return list;
 }
