@@ -77,6 +77,8 @@ class QueuedClient : public Client {
   void close() { executor_.reset(); }
   /// The memory of a buffer, reserved at the first call.
   void* bind(Buffer& buffer);
+  /// Device thread: whether other work waits behind what runs now.
+  bool more_queued() const { return executor_->pending() > 1; }
   double device_thread_seconds() const { return executor_->processor_seconds(); }
 
  private:

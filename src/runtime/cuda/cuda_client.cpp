@@ -100,6 +100,7 @@ std::byte* DeviceMemory::map(std::size_t bytes, std::size_t alignment) {
 }
 
 void DeviceMemory::unmap(std::byte* data, std::size_t) {
+  before_unmap();
   const auto found = unaligned_.find(data);
   context_->enter().MemFree(found == unaligned_.end() ? address_of(data) : found->second);
   if (found != unaligned_.end()) unaligned_.erase(found);
@@ -153,28 +154,127 @@ std::shared_ptr<std::byte> PinnedMemory::take(std::size_t bytes) {
           }};
 }
 
-CudaClient::CudaClient(std::shared_ptr<const Context> context)
-    : QueuedClient(properties_of(*context), context->memory_bytes(), std::make_unique<DeviceMemory>(context)),
+/// The one stream of a client.
+class CudaClient::Stream final : public LaunchSink {
+ public:
+  explicit Stream(std::shared_ptr<const Context> context) : context_(std::move(context)) {
+    check(context_->enter().StreamCreate(&handle_, non_blocking_stream), "stream");
+  }
+  Handle handle() const { return handle_; }
+
+  void start(const KernelLaunch& launch) override {
+    const auto& [x, y, z] = launch.units;
+    check(context_->enter().LaunchKernel(launch.function, launch.cubes[0], launch.cubes[1], launch.cubes[2],
+                                         x, y, z, launch.shared_bytes, handle_, Parameters(launch).data(),
+                                         nullptr),
+          "launch");
+  }
+  std::unique_ptr<Graph> graph(std::span<const KernelLaunch> launches) override {
+    auto graph = std::make_unique<Sequence>(context_->enter(), handle_);
+    return graph->make(launches) ? std::move(graph) : nullptr;
+  }
+  void finish() override { check(context_->enter().StreamSynchronize(handle_), "sync"); }
+
+ private:
+  /// Where the driver finds each argument.
+  class Parameters {
+   public:
+    explicit Parameters(const KernelLaunch& launch)
+        : many_(launch.arguments.size() > few_.size() ? launch.arguments.size() : 0) {
+      for (std::size_t i = 0; i < launch.arguments.size(); ++i)
+        data()[i] = const_cast<std::uint64_t*>(&launch.arguments[i]);
+    }
+    void** data() { return many_.empty() ? few_.data() : many_.data(); }
+
+   private:
+    std::array<void*, 64> few_;
+    std::vector<void*> many_;
+  };
+
+  class Sequence final : public Graph {
+   public:
+    Sequence(const Driver& driver, Handle stream) : driver_(driver), stream_(stream) {}
+    Sequence(const Sequence&) = delete;
+    ~Sequence() override {
+      if (executable_) driver_.GraphExecDestroy(executable_);
+      if (graph_) driver_.GraphDestroy(graph_);
+    }
+    bool make(std::span<const KernelLaunch> launches) {
+      bool made = driver_.GraphCreate(&graph_, 0) == 0;
+      for (const auto& launch : launches) {
+        Parameters parameters(launch);
+        const auto node = described(launch, parameters);
+        const auto before = nodes_.empty() ? nullptr : nodes_.back();
+        nodes_.push_back(nullptr);
+        made =
+            made && driver_.GraphAddKernelNode(&nodes_.back(), graph_, &before, before ? 1 : 0, &node) == 0;
+      }
+      return made && driver_.GraphInstantiate(&executable_, graph_, 0) == 0;
+    }
+    void update(std::size_t i, const KernelLaunch& launch) override {
+      Parameters parameters(launch);
+      const auto node = described(launch, parameters);
+      check(driver_.GraphExecKernelNodeSetParams(executable_, nodes_[i], &node), "launch");
+    }
+    void start() override { check(driver_.GraphLaunch(executable_, stream_), "launch"); }
+
+   private:
+    static KernelNode described(const KernelLaunch& launch, Parameters& parameters) {
+      const auto& c = launch.cubes;
+      const auto& u = launch.units;
+      return {launch.function,   c[0],   c[1], c[2], u[0], u[1], u[2], launch.shared_bytes,
+              parameters.data(), nullptr};
+    }
+
+    const Driver& driver_;
+    const Handle stream_;
+    Handle graph_ = nullptr, executable_ = nullptr;
+    std::vector<Handle> nodes_;
+  };
+
+  const std::shared_ptr<const Context> context_;
+  Handle handle_ = nullptr;
+};
+
+CudaClient::CudaClient(int ordinal) : CudaClient(std::make_shared<const Context>(ordinal)) {}
+CudaClient::CudaClient(const std::shared_ptr<const Context>& context)
+    : CudaClient(context, new DeviceMemory(context)) {}
+
+CudaClient::CudaClient(std::shared_ptr<const Context> context, DeviceMemory* memory)
+    : QueuedClient(properties_of(*context), context->memory_bytes(), std::unique_ptr<MemorySource>(memory)),
       context_(std::move(context)),
+      stream_(std::make_unique<Stream>(context_)),
+      replay_(*stream_),
+      memory_(*memory),
       pinned_(PinnedMemory::make(context_)) {
-  const auto& d = context_->enter();
-  check(d.StreamCreate(&stream_, non_blocking_stream), "stream");
-  void* memory = nullptr;
-  check(d.MemHostAlloc(&memory, staging_bytes, 0), "staging memory");
-  staging_ = static_cast<std::byte*>(memory);
+  memory_.before_unmap = [this] { replay_.flush(); };
+  void* staging = nullptr;
+  check(context_->enter().MemHostAlloc(&staging, staging_bytes, 0), "staging memory");
+  staging_ = static_cast<std::byte*>(staging);
+}
+CudaClient::~CudaClient() {
+  close();
+  memory_.before_unmap = [] {};
+}
+
+const Driver& CudaClient::in_order() {
+  replay_.flush();
+  return context_->enter();
 }
 
 /// `data` may go when this returns: by then the driver has copied pageable memory aside.
 void CudaClient::upload(Buffer& buffer, const std::byte* data, std::size_t bytes) {
-  check(context_->enter().MemcpyHtoDAsync(address_of(bind(buffer)), data, bytes, stream_), "write");
+  const auto to = address_of(bind(buffer));
+  check(in_order().MemcpyHtoDAsync(to, data, bytes, stream_->handle()), "write");
   if (pinned_->holds(data)) finish();
 }
 
 void CudaClient::copy_to_host(std::byte* to, Buffer& buffer, std::size_t bytes) {
-  const auto& d = context_->enter();
   const bool small = bytes <= staging_bytes;
-  check(d.MemcpyDtoHAsync(small ? staging_ : to, address_of(bind(buffer)), bytes, stream_), "read");
-  check(d.StreamSynchronize(stream_), "read");
+  const auto from = address_of(bind(buffer));
+  const auto& d = in_order();
+  check(d.MemcpyDtoHAsync(small ? staging_ : to, from, bytes, stream_->handle()), "read");
+  check(d.StreamSynchronize(stream_->handle()), "read");
   if (small) std::memcpy(to, staging_, bytes);
 }
 
@@ -201,29 +301,22 @@ void CudaClient::copy_from_peer(Buffer& buffer, const Lent& source) {
   const auto& from = *static_cast<CudaClient&>(*source.owner).context_;
   if (peers_.insert(from.ordinal()).second) context_->enter().CtxEnablePeerAccess(from.handle(), 0);
   const auto at = reinterpret_cast<Address>(source.data);
-  check(context_->enter().MemcpyPeerAsync(address_of(bind(buffer)), context_->handle(), at, from.handle(),
-                                          buffer.bytes(), stream_),
+  const auto to = address_of(bind(buffer));
+  check(in_order().MemcpyPeerAsync(to, context_->handle(), at, from.handle(), buffer.bytes(),
+                                   stream_->handle()),
         "copy between devices");
   finish();
 }
 
-void CudaClient::start(const Driver& d, const Bound& bound) {
-  const auto& launch = bound.launch;
-  const auto& ir = launch.program->ir();
-  const auto count = bound.data.size();
-  constexpr std::size_t usual = 64;
-  std::array<void*, usual> few;
-  std::vector<void*> many(2 * count + launch.scalars.size() > usual ? 2 * count + launch.scalars.size() : 0);
-  void** const parameters = many.empty() ? few.data() : many.data();
-  std::size_t n = 0;
-  for (std::size_t i = 0; i < count; ++i) parameters[n++] = const_cast<void**>(&bound.data[i]);
-  for (std::size_t i = 0; i < count; ++i) parameters[n++] = const_cast<std::int64_t*>(&bound.lengths[i]);
-  for (const auto& scalar : launch.scalars) parameters[n++] = const_cast<std::int64_t*>(&scalar);
-  const auto& [x, y, z] = ir.cube_dim;
-  const auto& program = static_cast<const CudaProgram&>(*launch.program);
-  check(d.LaunchKernel(program.function(), launch.cubes[0], launch.cubes[1], launch.cubes[2], x, y, z,
-                       program.shared_bytes(), stream_, parameters, nullptr),
-        "launch");
+KernelLaunch CudaClient::described(const Bound& bound) {
+  const auto& program = static_cast<const CudaProgram&>(*bound.launch.program);
+  KernelLaunch launch{bound.launch.program,  program.function(),     bound.launch.cubes,
+                      program.ir().cube_dim, program.shared_bytes(), {}};
+  launch.arguments.reserve(2 * bound.data.size() + bound.launch.scalars.size());
+  for (void* data : bound.data) launch.arguments.push_back(address_of(data));
+  for (auto length : bound.lengths) launch.arguments.push_back(static_cast<std::uint64_t>(length));
+  for (auto scalar : bound.launch.scalars) launch.arguments.push_back(static_cast<std::uint64_t>(scalar));
+  return launch;
 }
 
 void CudaClient::execute(const Bound& bound) {
@@ -233,11 +326,10 @@ void CudaClient::execute(const Bound& bound) {
     span.field("kernel", std::string_view(bound.launch.program->ir().name))
         .field("cubes", std::int64_t{cubes[0]} * cubes[1] * cubes[2]);
   }
-  start(context_->enter(), bound);
+  replay_.launch(described(bound), more_queued());
 }
 
 void CudaClient::execute(const HostCall& call) {
-  const auto& d = context_->enter();
   std::vector<std::shared_ptr<std::byte>> memory;
   std::vector<const std::byte*> inputs;
   std::vector<std::byte*> outputs;
@@ -253,13 +345,16 @@ void CudaClient::execute(const HostCall& call) {
   call.run(inputs, outputs);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     auto& buffer = *call.outputs[i];
-    check(d.MemcpyHtoDAsync(address_of(bind(buffer)), outputs[i], buffer.bytes(), stream_), "write");
+    const auto to = address_of(bind(buffer));
+    check(in_order().MemcpyHtoDAsync(to, outputs[i], buffer.bytes(), stream_->handle()), "write");
   }
   finish();  // the memory may be used again
 }
 
 std::vector<double> CudaClient::measure(const Bound& bound, int repetitions, int batch) {
-  const auto& d = context_->enter();
+  const auto& d = in_order();
+  const auto launch = described(bound);
+  const auto stream = stream_->handle();
   struct Event {
     const Driver& driver;
     Handle handle = nullptr;
@@ -271,9 +366,9 @@ std::vector<double> CudaClient::measure(const Bound& bound, int repetitions, int
   const Event begin(d), end(d);
   std::vector<double> seconds;
   for (int i = 0; i < repetitions; ++i) {
-    check(d.EventRecord(begin.handle, stream_), "event");
-    for (int k = 0; k < batch; ++k) start(d, bound);
-    check(d.EventRecord(end.handle, stream_), "event");
+    check(d.EventRecord(begin.handle, stream), "event");
+    for (int k = 0; k < batch; ++k) stream_->start(launch);
+    check(d.EventRecord(end.handle, stream), "event");
     check(d.EventSynchronize(end.handle), "launch");
     float milliseconds = 0;
     check(d.EventElapsedTime(&milliseconds, begin.handle, end.handle), "event");
@@ -290,7 +385,10 @@ std::shared_ptr<std::int64_t> CudaClient::check_memory(std::size_t words) {
           [context = context_](std::int64_t* p) { context->enter().MemFreeHost(p); }};
 }
 
-void CudaClient::finish() { check(context_->enter().StreamSynchronize(stream_), "sync"); }
+void CudaClient::finish() {
+  replay_.flush();
+  stream_->finish();
+}
 
 std::shared_ptr<StoredProgram> CudaClient::make_program(std::shared_ptr<const kernel::Kernel> ir,
                                                         const kernel::Hash128& hash) {

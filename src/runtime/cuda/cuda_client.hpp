@@ -2,12 +2,13 @@
 /// downloads in order.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <set>
 #include <unordered_map>
 
-#include "runtime/cuda/driver.hpp"
+#include "runtime/cuda/replay.hpp"
 #include "runtime/queued_client.hpp"
 
 namespace strata::runtime::cuda {
@@ -40,6 +41,8 @@ class DeviceMemory final : public MemorySource {
   explicit DeviceMemory(std::shared_ptr<const Context> context) : context_(std::move(context)) {}
   std::byte* map(std::size_t bytes, std::size_t alignment) override;
   void unmap(std::byte* data, std::size_t bytes) override;
+  /// Called before memory goes back to the driver.
+  std::function<void()> before_unmap = [] {};
 
  private:
   const std::shared_ptr<const Context> context_;
@@ -71,8 +74,8 @@ class PinnedMemory : public std::enable_shared_from_this<PinnedMemory> {
 /// Must outlive its buffers; those of the process are never destroyed.
 class CudaClient final : public QueuedClient {
  public:
-  explicit CudaClient(int ordinal) : CudaClient(std::make_shared<const Context>(ordinal)) {}
-  ~CudaClient() override { close(); }
+  explicit CudaClient(int ordinal);
+  ~CudaClient() override;
 
   bool reaches(const Client& other) const override { return dynamic_cast<const CudaClient*>(&other); }
 
@@ -88,16 +91,24 @@ class CudaClient final : public QueuedClient {
   std::shared_ptr<StoredProgram> make_program(std::shared_ptr<const kernel::Kernel> ir,
                                               const kernel::Hash128& hash) override;
 
-  explicit CudaClient(std::shared_ptr<const Context> context);
-  void start(const Driver& driver, const Bound& bound);
+  class Stream;
+
+  explicit CudaClient(const std::shared_ptr<const Context>& context);
+  /// Takes `memory` over.
+  CudaClient(std::shared_ptr<const Context> context, DeviceMemory* memory);
+  static KernelLaunch described(const Bound& bound);
+  /// The driver, for something else than a launch: those held back are started first.
+  const Driver& in_order();
   /// Waits for what is queued, then for the copy.
   void copy_to_host(std::byte* to, Buffer& buffer, std::size_t bytes);
   /// For the elements of a tensor on the host. Throws OutOfMemoryError.
   std::shared_ptr<std::byte> host_memory(std::size_t bytes);
 
   const std::shared_ptr<const Context> context_;
-  Handle stream_ = nullptr;
+  const std::unique_ptr<Stream> stream_;
+  Replay replay_;
   std::set<int> peers_;  ///< devices whose memory this one was asked to see
+  DeviceMemory& memory_;
   const std::shared_ptr<PinnedMemory> pinned_;
   std::byte* staging_ = nullptr;  ///< page-locked, for small reads
 };

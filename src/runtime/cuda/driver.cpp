@@ -60,6 +60,13 @@ Loaded load() {
   find(f.ModuleGetFunction, "cuModuleGetFunction");
   find(f.FuncSetAttribute, "cuFuncSetAttribute");
   find(f.LaunchKernel, "cuLaunchKernel");
+  find(f.GraphCreate, "cuGraphCreate");
+  find(f.GraphAddKernelNode, "cuGraphAddKernelNode");
+  find(f.GraphInstantiate, "cuGraphInstantiateWithFlags");
+  find(f.GraphExecKernelNodeSetParams, "cuGraphExecKernelNodeSetParams");
+  find(f.GraphLaunch, "cuGraphLaunch");
+  find(f.GraphExecDestroy, "cuGraphExecDestroy");
+  find(f.GraphDestroy, "cuGraphDestroy");
   find(f.GetErrorName, "cuGetErrorName");
   find(f.GetErrorString, "cuGetErrorString");
   if (!loaded.problem.empty()) return loaded;

@@ -12,6 +12,14 @@ using Result = int;  ///< 0: success
 using Address = unsigned long long;
 using Handle = void*;  ///< of a context, module, function, stream, event or linker
 
+/// CUDA_KERNEL_NODE_PARAMS, version 1.
+struct KernelNode {
+  Handle function;
+  unsigned grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes;
+  void** parameters;
+  void** extra;
+};
+
 /// The functions that strata calls, each named without its "cu".
 struct Driver {
   Result (*Init)(unsigned flags);
@@ -51,6 +59,14 @@ struct Driver {
   Result (*LaunchKernel)(Handle function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                          unsigned block_y, unsigned block_z, unsigned shared_bytes, Handle stream,
                          void** parameters, void** extra);
+  Result (*GraphCreate)(Handle* graph, unsigned flags);
+  Result (*GraphAddKernelNode)(Handle* node, Handle graph, const Handle* before, std::size_t count,
+                               const KernelNode* what);
+  Result (*GraphInstantiate)(Handle* executable, Handle graph, unsigned long long flags);
+  Result (*GraphExecKernelNodeSetParams)(Handle executable, Handle node, const KernelNode* what);
+  Result (*GraphLaunch)(Handle executable, Handle stream);
+  Result (*GraphExecDestroy)(Handle executable);
+  Result (*GraphDestroy)(Handle graph);
   Result (*GetErrorName)(Result result, const char** name);
   Result (*GetErrorString)(Result result, const char** text);
 };
