@@ -4,6 +4,7 @@
 #include <random>
 
 #include "runtime/cuda/replay.hpp"
+#include "strata/error.hpp"
 
 namespace strata::runtime::cuda {
 namespace {
@@ -19,9 +20,10 @@ class Recorder final : public LaunchSink {
  public:
   std::vector<Started> started;
   std::uint64_t one_by_one = 0, updates = 0, alive = 0;
-  bool makes_graphs = true;
+  bool makes_graphs = true, refuses = false;
 
   void start(const KernelLaunch& l) override {
+    if (refuses) throw LaunchError("[launch] refused");
     started.push_back(of(l));
     ++one_by_one;
   }
@@ -43,7 +45,10 @@ class Recorder final : public LaunchSink {
       nodes[i] = of(l);
       ++recorder.updates;
     }
-    void start() override { recorder.started.insert(recorder.started.end(), nodes.begin(), nodes.end()); }
+    void start() override {
+      if (recorder.refuses) throw LaunchError("[launch] refused");
+      recorder.started.insert(recorder.started.end(), nodes.begin(), nodes.end());
+    }
     Recorder& recorder;
     std::vector<Started> nodes;
   };
@@ -118,6 +123,34 @@ TEST(Replay, WithoutGraphsEverythingStartsOneByOne) {
   }
   replay.flush();
   EXPECT_EQ(stream.started, given);
+}
+
+TEST(Replay, AStreamThatRefusesLaunchesThrowsAndIsUsedAgain) {
+  for (std::uint64_t at = 40; at < 75; ++at) {  // in every place of a list, and at the ends of its parts
+    Recorder stream;
+    Replay replay(stream);
+    const auto launch = [&](std::uint64_t i) { replay.launch(launch_of({1 + i % 15, i}), true); };
+    for (std::uint64_t i = 0; i < at; ++i) launch(i);
+    stream.refuses = true;
+    EXPECT_THROW(
+        {
+          for (std::uint64_t i = at; i < at + 15; ++i) launch(i);
+          replay.flush();
+        },
+        LaunchError);
+    stream.refuses = false;
+    try {
+      replay.flush();
+    } catch (const LaunchError&) {
+      ADD_FAILURE() << "refused only before";
+    }
+    stream.started.clear();
+    for (std::uint64_t i = 0; i < 200; ++i) launch(i);
+    replay.flush();
+    ASSERT_GE(stream.started.size(), 200u);
+    for (std::uint64_t i = 0; i < 200; ++i)
+      ASSERT_EQ(stream.started[stream.started.size() - 200 + i], (Started{1 + i % 15, i})) << at;
+  }
 }
 
 /// Loops of random lists that begin, break off and change, with flushes and pauses between.

@@ -1,6 +1,7 @@
 #include "runtime/cuda/replay.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/hash.hpp"
 
@@ -36,7 +37,13 @@ void Replay::launch(KernelLaunch launch, bool more) {
     if (!more) flush();
     return;
   }
-  held_ == part.end - part.begin ? start_part(part) : flush();
+  try {
+    held_ == part.end - part.begin ? start_part(part) : flush();
+  } catch (...) {  // the stream refuses what it took before: nothing is expected of it any more
+    held_ = 0;
+    forget();
+    throw;
+  }
   part_ = (part_ + 1) % parts_.size();
   position_ = parts_[part_].begin;
 }
@@ -74,10 +81,11 @@ void Replay::settle(std::size_t length) {
 
 void Replay::forget() {
   flush();
-  if (std::ranges::any_of(parts_, [](const Part& p) { return p.graph != nullptr; })) sink_.finish();
-  list_.clear();
-  parts_.clear();
+  const bool running = std::ranges::any_of(parts_, [](const Part& p) { return p.graph != nullptr; });
+  const auto list = std::exchange(list_, {});
+  const auto parts = std::exchange(parts_, {});
   period_ = repeated_ = 0;
+  if (running) sink_.finish();
 }
 
 void Replay::start_part(Part& part) {
