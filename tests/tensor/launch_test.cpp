@@ -33,6 +33,17 @@ auto doubled() {
   });
 }
 
+static_assert(strata::detail::Passes<In<f32>, Tensor<3>> &&
+              strata::detail::Passes<InOut<i32>, Tensor<1, Int>> &&
+              strata::detail::Passes<Out<bool>, Output<2>> && strata::detail::Passes<Scalar<f32>, int>);
+static_assert(!strata::detail::Passes<In<f32>, Tensor<1, Int>> &&
+                  !strata::detail::Passes<InOut<bool>, Tensor<1>>,
+              "a tensor of another kind");
+static_assert(!strata::detail::Passes<In<u32>, Tensor<1, Int>>, "no tensor has u32");
+static_assert(!strata::detail::Passes<Out<f32>, Tensor<1>> && !strata::detail::Passes<In<f32>, float>);
+static_assert(!strata::detail::Passes<Scalar<i32>, double> && !strata::detail::Passes<Scalar<bool>, int>,
+              "nothing is rounded");
+
 template <class E, class F>
 std::string message_of(F&& f) {
   try {
